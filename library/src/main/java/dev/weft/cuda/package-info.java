@@ -1,6 +1,7 @@
 /**
- * The operator on NVIDIA GPUs: gathered A arrives by the copy engines, which spend no
- * multiprocessor, and one persistent kernel multiplies rows as they come.
+ * The operators on NVIDIA GPUs. {@link dev.weft.cuda.CudaAllGatherMatmul}: gathered A arrives by
+ * the copy engines, which spend no multiprocessor, and one persistent kernel multiplies rows as
+ * they come. {@link dev.weft.cuda.CudaMatmulReduce}: products are summed over the ranks.
  *
  * {@snippet :
  * static void multiply(Fabric fabric, Matrix shard, Matrix b, Matrix c) {
@@ -31,6 +32,10 @@
  * <p>In a ring of two buffers no grid waits: each shard has a launch of its own, and streams wait
  * for events that are recorded by then. What overwrites a shard comes behind its product and its
  * copies.
+ *
+ * <p>Sums over ranks: the kernel continues sums whose flag has come. It counts the tiles of a block
+ * that it has stored, and the streams that copy the block away wait for that count. They are queued
+ * behind the launch, so the grid waits for none of them.
  *
  * <p>Between hosts rows go through pinned memory: a stream brings a rank's chunks there, threads
  * move them with the fabric's movers, and the copy to the device is queued when a chunk has come,
