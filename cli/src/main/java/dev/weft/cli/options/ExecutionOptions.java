@@ -223,12 +223,10 @@ public final class ExecutionOptions {
                     "--run-mode %s with --op %s: expected cpu, cuda, sim or auto", runMode, op);
         }
         boolean cuda = runMode.equals("cuda");
-        if (cuda && (engine.equals("cublas") || epilogue != null)) {
+        if (cuda && engine.equals("cublas")) {
             throw new UsageException(
-                    "--%s with --run-mode cuda and --op %s: expected %s",
-                    epilogue == null ? "engine cublas" : "epilogue " + epilogue,
-                    op,
-                    epilogue == null ? "--engine gated" : "none, or --run-mode cpu");
+                    "--engine cublas with --run-mode cuda and --op %s: expected --engine gated",
+                    op);
         }
         Launcher start = launch.start();
         checkPeers(cuda, start);
@@ -261,7 +259,7 @@ public final class ExecutionOptions {
                 rounds.iterations(),
                 false,
                 npy,
-                epilogue(false),
+                epilogue(cuda),
                 deadline.value,
                 new ExecutionSpec.Summing(reduction, sums));
     }

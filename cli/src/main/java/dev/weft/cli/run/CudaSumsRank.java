@@ -1,14 +1,18 @@
 package dev.weft.cli.run;
 
+import dev.weft.cli.data.EpilogueData;
 import dev.weft.cli.data.Operands;
+import dev.weft.cli.launch.Heartbeat;
 import dev.weft.cli.options.ExecutionSpec;
 import dev.weft.cli.options.ProblemSpec;
+import dev.weft.cli.verify.EpilogueJudge;
 import dev.weft.cuda.CudaAllGatherMatmul;
 import dev.weft.cuda.CudaMatmulReduce;
 import dev.weft.cuda.CudaMatmulReduceBuilder;
 import dev.weft.cuda.DeviceMatrix;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.transport.Transport;
+import dev.weft.op.Epilogue;
 import dev.weft.op.Operator;
 import dev.weft.op.Operator.View;
 import dev.weft.plan.Reduction;
@@ -16,7 +20,9 @@ import dev.weft.plan.Reduction.Order;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
+import java.io.IOException;
 import java.lang.foreign.Arena;
+import java.util.List;
 
 /**
  * The site of a rank on a GPU whose products are summed over ranks. What it must get, and what host
@@ -27,7 +33,7 @@ final class CudaSumsRank implements RankSite<DeviceMatrix> {
     private final ProblemSpec problem;
     private final ExecutionSpec execution;
     private final Operands operands;
-    private final Fabric world;
+    private final Transport world;
     private final Fabric group;
     private final int rank;
     private final int member;
@@ -36,16 +42,20 @@ final class CudaSumsRank implements RankSite<DeviceMatrix> {
     private final CudaSite site;
     private final DeviceMatrix a;
     private final DeviceMatrix b;
+    private final EpilogueData data;
+    private final Epilogue epilogue;
 
     /**
      * @param world null if the peers are host memory
+     * @param data what an epilogue adds to this rank's rows of C; null if there is none
      */
     CudaSumsRank(
             ProblemSpec problem,
             ExecutionSpec execution,
             Operands operands,
             Transport world,
-            Fabric group) {
+            Fabric group,
+            EpilogueData data) {
         this.problem = problem;
         this.execution = execution;
         this.operands = operands;
@@ -59,6 +69,13 @@ final class CudaSumsRank implements RankSite<DeviceMatrix> {
             this.a = site.put(Operands.gatheredA(operands, problem, rank, inputs));
             this.b = site.put(Operands.wholeB(operands, problem, rank, inputs));
         }
+        this.data = data;
+        this.epilogue = data == null ? Epilogue.none() : data.epilogue(residual(data.residual()));
+    }
+
+    /** Null if there is none. */
+    private DeviceMatrix residual(Matrix matrix) {
+        return matrix == null ? null : site.put(matrix);
     }
 
     @Override
@@ -88,6 +105,7 @@ final class CudaSumsRank implements RankSite<DeviceMatrix> {
                 .b(operands.b(rank), problem.transposeB())
                 .algorithm(reduction)
                 .order(order)
+                .epilogue(epilogue)
                 .prepare();
     }
 
@@ -115,7 +133,7 @@ final class CudaSumsRank implements RankSite<DeviceMatrix> {
                 if (slot == Reduction.PARTIAL) {
                     from = product(0, inner.firstRow(member), DType.FP32, sums);
                 } else if (slot == Reduction.WHOLE) {
-                    from = expected(order(operator), DType.FP32, sums);
+                    from = sums(order(operator), sums);
                 } else {
                     from = part(slot - Reduction.slotOf(0), sums);
                 }
@@ -161,10 +179,10 @@ final class CudaSumsRank implements RankSite<DeviceMatrix> {
         return product(inner.firstRow(of), inner.firstRow(of) + inner.rows(of), DType.FP32, into);
     }
 
-    /** All of C. By rank, parts are added here on the CPU. */
-    private Matrix expected(Order order, DType type, Arena into) {
+    /** All sums in fp32. By rank, parts are added here on the CPU. */
+    private Matrix sums(Order order, Arena into) {
         if (order == Order.WHOLE) {
-            return product(0, inner.totalRows(), type, into);
+            return product(0, inner.totalRows(), DType.FP32, into);
         }
         Matrix sum = null;
         for (int r = 0; r < inner.ranks(); r++) {
@@ -177,16 +195,15 @@ final class CudaSumsRank implements RankSite<DeviceMatrix> {
                 }
             }
         }
-        if (type == DType.FP32) {
-            return sum;
-        }
-        Matrix rounded = Matrix.allocate(into, type, sum.rows(), sum.cols());
-        for (long row = 0; row < sum.rows(); row++) {
-            for (long col = 0; col < sum.cols(); col++) {
-                rounded.set(row, col, sum.get(row, col));
-            }
-        }
-        return rounded;
+        return sum;
+    }
+
+    /** This rank's rows of C, of their sums. */
+    private Matrix expected(Matrix sums, Arena into) {
+        Matrix results = Matrix.allocate(into, problem.outType(), sums.rows(), sums.cols());
+        Epilogue steps = data == null ? Epilogue.none() : data.epilogue();
+        steps.apply(List.of(sums), List.of(results));
+        return results;
     }
 
     private static void add(Matrix sum, Matrix part) {
@@ -199,14 +216,25 @@ final class CudaSumsRank implements RankSite<DeviceMatrix> {
 
     /** The results of both operators bit for bit, and what the rank has sent to host peers. */
     @Override
-    public Judged judge(Operator<DeviceMatrix> fused, Operator<DeviceMatrix> sequential) {
+    public Judged judge(Operator<DeviceMatrix> fused, Operator<DeviceMatrix> sequential)
+            throws IOException {
         Matrix overlapped = callOnPoison(fused);
         Matrix plain = callOnPoison(sequential);
         RankSite.together(world);
-        boolean equal = isExpected(fused, overlapped) && isExpected(sequential, plain);
-        boolean right = isRight(fused) && isRight(sequential);
+        Heartbeat.Work<Judged> compare =
+                () -> {
+                    Judged one = judge((CudaMatmulReduce) fused, overlapped);
+                    Judged other = judge((CudaMatmulReduce) sequential, plain);
+                    return new Judged(
+                            true,
+                            one.equal() && other.equal(),
+                            one.withinBound() && other.withinBound(),
+                            overlapped,
+                            null);
+                };
+        Judged judged = world == null ? compare.call() : Heartbeat.during(world, compare);
         RankSite.together(world);
-        return new Judged(true, equal, right, overlapped, null);
+        return judged;
     }
 
     private Matrix callOnPoison(Operator<DeviceMatrix> operator) {
@@ -223,11 +251,22 @@ final class CudaSumsRank implements RankSite<DeviceMatrix> {
         return site.get(((CudaMatmulReduce) operator).product(0), arena);
     }
 
-    private boolean isExpected(Operator<DeviceMatrix> operator, Matrix found) {
-        try (Arena sums = Arena.ofShared()) {
-            Matrix whole = expected(order(operator), problem.outType(), sums);
-            Matrix rows = whole.rows(problem.firstRowOfC(rank), problem.rowsOfC(rank));
-            return rows.bitwiseEquals(found) && sentExpected((CudaMatmulReduce) operator, sums);
+    /**
+     * Whether a result has the bits that the CPU makes of the sums of one rank, and these keep to
+     * the float64 bound; an epilogue is judged as well.
+     */
+    private Judged judge(CudaMatmulReduce operator, Matrix found) {
+        try (Arena memory = Arena.ofShared()) {
+            Matrix all = sums(order(operator), memory);
+            Matrix rows = all.rows(problem.firstRowOfC(rank), problem.rowsOfC(rank));
+            Matrix expected = expected(rows, memory);
+            boolean equal = expected.bitwiseEquals(found) && sentExpected(operator, memory);
+            boolean right =
+                    data == null
+                            ? isRight(operator.product(0))
+                            : isRight(site.put(rows))
+                                    && new EpilogueJudge(data).worst(rows, expected) <= 1;
+            return new Judged(true, equal, right, found, null);
         }
     }
 
@@ -260,9 +299,8 @@ final class CudaSumsRank implements RankSite<DeviceMatrix> {
         return true;
     }
 
-    private boolean isRight(Operator<DeviceMatrix> operator) {
+    private boolean isRight(DeviceMatrix c) {
         DeviceMatrix rows = a.rows(problem.firstRowOfC(rank), problem.rowsOfC(rank));
-        DeviceMatrix c = ((CudaMatmulReduce) operator).product(0);
         return site.check().product(rows, b, problem.transposeB(), c).passed();
     }
 

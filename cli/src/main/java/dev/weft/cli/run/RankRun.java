@@ -61,7 +61,8 @@ record RankRun(Inputs inputs, ExecutionSpec execution, Progress progress, RoundL
         ProblemSpec problem = inputs.problem();
         return problem.sums() == null
                 ? new CudaRank(problem, execution, inputs.operands(), world, group, data(world))
-                : new CudaSumsRank(problem, execution, inputs.operands(), world, group);
+                : new CudaSumsRank(
+                        problem, execution, inputs.operands(), world, group, data(world));
     }
 
     private Epilogue epilogue(Transport world) throws IOException {

@@ -170,8 +170,10 @@ public final class Verifier {
             Matrix a = Operands.gatheredA(operands, problem, first, arena);
             Matrix b = Operands.wholeB(operands, problem, first, arena);
             if (unfused == null && problem.sums() != null) {
-                // Each rank has compared its rows; nobody has the others'.
-                ranks.forEach(rank -> judgeRows(a, b, rank));
+                // Each rank has compared its rows, and judged them if there is an epilogue.
+                if (epilogue == null) {
+                    ranks.forEach(rank -> judgeRows(a, b, rank));
+                }
                 return;
             }
             Matrix reference = reference(a, b, first, arena);

@@ -84,6 +84,11 @@ class CudaRunIT {
                 "-n 3 --gm 700 --gk 128 --gn 130 --epilogue bias,gelu --dtype bf16",
                 "-n 4 --groups 2 --shards 300,20 --gk 128 --gn 96 --rhs column-sharded"
                         + " --epilogue silu,residual --out-dtype fp16",
+                "-n 3 --op matmul-reduce-scatter --gm 700 --gk 192 --gn 130 --dtype bf16"
+                        + " --out-dtype bf16 --epilogue bias,gelu",
+                "-n 2 --op matmul-allreduce --shards 300,20 --k-parts 16,112 --gn 96"
+                        + " --order by-rank --epilogue silu,residual",
+                "-n 4 --op matmul-allreduce --gm 500 --gk 64 --gn 72 --transpose-b",
                 "-n 1 --gm 10 --gk 20 --gn 8",
                 "-n 3 --gm 0 --gk 20 --gn 8"
             })
@@ -103,7 +108,8 @@ class CudaRunIT {
                 "-n 4 --shards 400,0,599,1 --gk 264 --gn 136 --dtype bf16 --out-dtype bf16",
                 "-n 8 --gm 2048 --gk 512 --gn 384 --transpose-b --chunk-rows 128 --comm-blocks 2",
                 "-n 4 --gm 512 --gk 256 --gn 100 --rhs column-sharded --algorithm mesh-pull",
-                "-n 2 --gm 512 --gk 256 --gn 256 --algorithm sequential --keep-gathered"
+                "-n 2 --gm 512 --gk 256 --gn 256 --algorithm sequential --keep-gathered",
+                "-n 4 --op matmul-reduce-scatter --gm 1000 --gk 512 --gn 264 --dtype bf16"
             })
     void peersInHostMemoryPass(String arguments) throws IOException {
         assertPassed(
@@ -116,6 +122,21 @@ class CudaRunIT {
         Invocation verify =
                 Invocation.of("verify", "--loose", "--data-dir", folder.resolve("out").toString());
         assertEquals(0, verify.code(), verify.err() + verify.out());
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "--op matmul-reduce-scatter --epilogue bias,relu,residual --out-dtype bf16",
+                "--op matmul-allreduce --order by-rank --epilogue gelu-tanh,residual"
+            })
+    void epiloguesOfSumsWithPeersInHostMemoryPass(String arguments) {
+        assertPassed(
+                run(
+                        "-n 4 --gm 1000 --gk 512 --gn 264 --dtype bf16 --peers host --json - "
+                                + arguments),
+                "\"peers\" : \"host\"",
+                "\"bitwiseEqualToUnfused\" : true");
     }
 
     @ParameterizedTest

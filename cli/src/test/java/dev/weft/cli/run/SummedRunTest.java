@@ -207,7 +207,6 @@ class SummedRunTest {
                 "--strict | --strict with --op",
                 "-r npu | --run-mode npu with --op matmul-allreduce: expected cpu, cuda, sim or",
                 "-r cuda --engine cublas | --engine cublas with --run-mode cuda and --op",
-                "-r cuda --epilogue relu | --epilogue relu with --run-mode cuda and --op",
                 "-r cuda --algorithm chain | --algorithm chain with --peers device: on the GPU",
                 "-r cuda --peers host --algorithm direct | direct with --peers host: on the GPU",
                 "-r cuda --k-parts 24,8 | parts of K of 24,8 in order whole: GPUs sum 16 k",
