@@ -45,6 +45,7 @@ import picocli.CommandLine.Spec;
         footer = {
             "",
             "Examples:",
+            "  ./weft demo                                  what overlap saves, on a slow link",
             "  ./weft run                                   2 ranks, 2048 x 2048 x 1024, fp16",
             "  ./weft run -n 4 --algorithm ring --launcher processes",
             "  ./weft run -r sim -v Ascend910B1 -n 8        the same on a model of a machine",
@@ -57,6 +58,7 @@ public final class Main implements Runnable {
     private static final List<Class<?>> COMMANDS =
             List.of(
                     RunCommand.class,
+                    DemoCommand.class,
                     RankCommand.class,
                     SweepCommand.class,
                     PlanCommand.class,
@@ -194,6 +196,6 @@ public final class Main implements Runnable {
     public void run() {
         throw new ParameterException(
                 spec.commandLine(),
-                "no command given: try run, plan, sweep, report, ring, fgcc, gather, helion or doctor");
+                "no command given: try demo, run, plan, sweep, report, ring, fgcc, gather, helion or doctor");
     }
 }

@@ -98,6 +98,7 @@ public final class PageJson {
         json.writeStringField("subtitle", run.subtitle());
         json.writeBooleanField("simulated", run.simulated());
         RecordJson.field(json, "verdict", run.verdict());
+        json.writeStringField("conclusion", run.conclusion());
         RecordJson.field(json, "facts", run.facts());
         RecordJson.field(json, "details", run.details());
         RecordJson.field(json, "views", run.views());

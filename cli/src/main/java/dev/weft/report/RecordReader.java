@@ -159,6 +159,7 @@ public final class RecordReader {
                 some(json, "hosts", json.counts("hosts", 1, MAX_RANKS)),
                 json.text("device"),
                 json.textOrNull("machine"),
+                json.hasValue("linkBitsPerSecond") ? json.whole("linkBitsPerSecond") : null,
                 json.textOrNull("peers"),
                 json.text("engine"),
                 json.count("computeWorkers", 0, Integer.MAX_VALUE),

@@ -153,6 +153,8 @@ public record RunRecord(
      * @param device {@code cpu}, {@code cuda:} and the GPU's name, or {@code sim:} and the
      *     simulated machine's
      * @param machine the machine on which the run was simulated; null for a real run
+     * @param linkBitsPerSecond at which a rank's chunks were made to travel; null if as fast as
+     *     they could
      * @param peers where a GPU's peers are, {@code device} or {@code host}, or {@code staged} where
      *     they are on other hosts; null on the CPU
      * @param computeWorkers threads per rank; on a GPU thread blocks, 0 where a library chooses
@@ -168,6 +170,7 @@ public record RunRecord(
             List<Integer> hosts,
             String device,
             String machine,
+            Long linkBitsPerSecond,
             String peers,
             String engine,
             int computeWorkers,

@@ -50,6 +50,7 @@ public final class RunRecordJson {
                 json, "overlapEfficiency", record.views().overlapEfficiency().orElse(Double.NaN));
         json.writeNumberField("limitFraction", record.views().limitFraction());
         json.writeNumberField("tflops", record.tflops());
+        RecordJson.field(json, "conclusion", Conclusion.of(record));
         if (record.predicted() != null) {
             json.writeObjectFieldStart("predicted");
             json.writeStringField("machine", record.predicted().machine());

@@ -66,6 +66,9 @@ public final class RunView {
                 subtitle(),
                 record.simulated(),
                 verdict,
+                verdict.state() == State.RUNNING || verdict.state() == State.FAILED
+                        ? null
+                        : Conclusion.of(record).sentence(),
                 facts(),
                 details(),
                 views(),
@@ -199,6 +202,7 @@ public final class RunView {
                         execution.computeWorkers(),
                         execution.lanes()),
                 new Detail("Ranks on each host", hosts.substring(1, hosts.length() - 1)),
+                new Detail("Link of each rank", link()),
                 detail(
                         "Types",
                         "A %s, B %s, C %s",
@@ -223,6 +227,11 @@ public final class RunView {
                         where.arch(),
                         where.cores()),
                 new Detail("When", where.started()));
+    }
+
+    private String link() {
+        Long rate = execution.linkBitsPerSecond();
+        return rate == null ? "as it is" : text("paced to %.3g Mbit/s", rate / 1e6);
     }
 
     private String b() {

@@ -8,6 +8,7 @@ import java.util.List;
  * What a page shows of one run.
  *
  * @param name a label of the user's, or the record's file
+ * @param conclusion what it comes to, in a sentence; null if nothing was compared
  * @param call null where no spans were kept
  * @param bytesPerRow of A
  * @param flopsPerRow of one rank's product; 0 where nothing is multiplied
@@ -17,6 +18,7 @@ public record ShownRun(
         String subtitle,
         boolean simulated,
         Verdict verdict,
+        String conclusion,
         List<Fact> facts,
         List<Detail> details,
         List<View> views,

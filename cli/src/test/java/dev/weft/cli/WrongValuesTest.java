@@ -102,6 +102,7 @@ class WrongValuesTest {
                     Map.entry("--launcher", Kind.WORD),
                     Map.entry("--hostfile", Kind.READ_FILE),
                     Map.entry("--mpi-args", Kind.TEXT),
+                    Map.entry("--link", Kind.WORD),
                     Map.entry("--engine", Kind.WORD),
                     Map.entry("--epilogue", Kind.WORD),
                     Map.entry("--base-m", Kind.COUNT),

@@ -168,6 +168,7 @@ public final class RecordMaker {
                         device,
                         machine,
                         null,
+                        null,
                         "vector-512",
                         1,
                         lanes,

@@ -152,6 +152,7 @@ record GatherReport(GatherRun run, RunRecord record, int programs) {
                         run.type().label()),
                 simulated,
                 verdict(),
+                null,
                 facts,
                 List.of(
                         new Detail("Programs per rank", "" + programs),

@@ -22,6 +22,11 @@ public final class AlgorithmOption {
         return OptionValues.reduction(op, label);
     }
 
+    /** As it was given. */
+    String name() {
+        return label;
+    }
+
     public PlanWriter writer() {
         return OptionValues.algorithm(label);
     }

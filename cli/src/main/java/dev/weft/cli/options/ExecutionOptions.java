@@ -65,6 +65,16 @@ public final class ExecutionOptions {
     @Mixin public LauncherOptions launch;
 
     @Option(
+            names = "--link",
+            paramLabel = "RATE",
+            converter = Rates.class,
+            description =
+                    "Ranks of this host as if each were on a host of its own: what a rank sends"
+                            + " travels no faster than that, for example 600mbit or 10gbit; the"
+                            + " product is as fast as ever (default: as fast as memory allows).")
+    Long link;
+
+    @Option(
             names = "--engine",
             paramLabel = "NAME",
             description =
@@ -187,6 +197,7 @@ public final class ExecutionOptions {
         boolean ascend = ascend(tiles);
         Launcher start = launch.start();
         checkPeers(cuda, start);
+        checkLink(cuda, start);
         if (cuda && computeBlocks != null && engine.equals("cublas")) {
             throw new UsageException(
                     "--compute-blocks "
@@ -200,6 +211,7 @@ public final class ExecutionOptions {
                         ? Algorithm.MESH_PUSH
                         : algorithm.writer(),
                 start,
+                link == null ? 0 : link,
                 engine(cuda),
                 count("--compute-blocks", computeBlocks, 1024),
                 count("--comm-blocks", commBlocks, 1024),
@@ -230,6 +242,7 @@ public final class ExecutionOptions {
         }
         Launcher start = launch.start();
         checkPeers(cuda, start);
+        checkLink(cuda, start);
         if (chunkRows != null && splitsPerRank != null) {
             throw new UsageException(
                     "--chunk-rows and --splits-per-rank each set the chunk size: give one of them");
@@ -247,6 +260,7 @@ public final class ExecutionOptions {
                 hasHostPeers(),
                 Algorithm.AUTO,
                 start,
+                link == null ? 0 : link,
                 engine(cuda),
                 count("--compute-blocks", computeBlocks, 1024),
                 0,
@@ -262,6 +276,29 @@ public final class ExecutionOptions {
                 epilogue(cuda),
                 deadline.value,
                 new ExecutionSpec.Summing(reduction, sums));
+    }
+
+    /** A link that is paced replaces the way through memory, where there is one to replace. */
+    private void checkLink(boolean cuda, Launcher start) {
+        if (link == null) {
+            return;
+        }
+        String wrong =
+                cuda || start == Launcher.MPI
+                        ? cuda ? "--run-mode cuda" : "--launcher mpi"
+                        : runMode.equals("sim") ? "--run-mode sim" : null;
+        if (wrong != null) {
+            throw new UsageException(
+                    "--link %s with %s: expected --run-mode cpu and --launcher threads or"
+                            + " processes",
+                    Rates.text(link), wrong);
+        }
+        if (algorithm.name().equals(Algorithm.DIRECT.label())) {
+            throw new UsageException(
+                    "--link %s with --algorithm direct, which reads the memory of other ranks:"
+                            + " expected one that moves chunks, or auto",
+                    Rates.text(link));
+        }
     }
 
     /** Null where there is none. */

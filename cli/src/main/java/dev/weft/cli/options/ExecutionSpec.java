@@ -16,6 +16,7 @@ import java.util.Locale;
  * @param cuda whether ranks multiply on GPUs
  * @param hostPeers whether rank 0 alone runs, with the other shards in host memory
  * @param start what the ranks are, and who starts them
+ * @param link bits per second at which a rank's chunks travel; 0 for as fast as they can
  * @param engine of the product: auto, native, vector, scalar or openblas; gated or cublas on a GPU
  * @param computeWorkers threads, or thread blocks of the grid on a GPU
  * @param commWorkers threads, or copy streams on a GPU
@@ -30,6 +31,7 @@ public record ExecutionSpec(
         boolean hostPeers,
         PlanWriter algorithm,
         Launcher start,
+        long link,
         String engine,
         int computeWorkers,
         int commWorkers,
@@ -67,6 +69,7 @@ public record ExecutionSpec(
                 false,
                 newAlgorithm,
                 Launcher.THREADS,
+                link,
                 engine,
                 0,
                 lanes,
@@ -100,6 +103,7 @@ public record ExecutionSpec(
                 hostPeers,
                 algorithm,
                 start,
+                link,
                 engine,
                 computeWorkers,
                 commWorkers,
@@ -127,6 +131,7 @@ public record ExecutionSpec(
                 false,
                 algorithm,
                 start,
+                0,
                 cuda ? "gated" : "auto",
                 0,
                 0,

@@ -7,6 +7,7 @@ import dev.weft.cli.options.ExecutionSpec;
 import dev.weft.cli.options.ProblemSpec;
 import dev.weft.cli.run.RunOptions.Inputs;
 import dev.weft.fabric.Fabric;
+import dev.weft.fabric.memory.MemoryFabric;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.op.Epilogue;
 import dev.weft.op.Operator;
@@ -35,6 +36,9 @@ record RankRun(Inputs inputs, ExecutionSpec execution, Progress progress, RoundL
     RankReport run(Fabric fabric) throws IOException {
         ProblemSpec problem = inputs.problem();
         Transport world = fabric == null ? null : Transport.of(fabric);
+        if (execution.link() > 0) {
+            ((MemoryFabric) world).pace(execution.link());
+        }
         Fabric group =
                 world == null || problem.replicaGroups().isAll(world.size())
                         ? world

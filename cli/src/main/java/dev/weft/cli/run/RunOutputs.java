@@ -46,6 +46,7 @@ final class RunOutputs {
         new Summary(console).print(record);
         String call = record.simulated() ? "one call" : "the last pipelined call";
         TimelinePicture.draw(console, call, CallSpans.of(record), options.ascii);
+        new Summary(console).conclusion(record);
         json.write(generator -> RunRecordJson.write(record, generator));
         if (options.reports.wanted()) {
             files.write(shown(record), console);

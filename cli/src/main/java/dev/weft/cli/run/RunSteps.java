@@ -14,6 +14,7 @@ import dev.weft.cli.launch.ProcessLauncher;
 import dev.weft.cli.options.ExecutionSpec;
 import dev.weft.cli.options.ExecutionSpec.Launcher;
 import dev.weft.cli.options.ProblemSpec;
+import dev.weft.cli.options.Rates;
 import dev.weft.cli.run.RunOptions.Inputs;
 import dev.weft.cli.simulate.StoredModel;
 import dev.weft.cli.verify.Verifier;
@@ -103,10 +104,13 @@ record RunSteps(
         if (execution.hostPeers()) {
             return "Rank 0 of " + problem.ranks() + " on the GPU, the others in host memory";
         }
-        return "%s ranks (%s%s) on the %s%s"
+        return "%s ranks (%s%s%s) on the %s%s"
                 .formatted(
                         problem.ranks(),
                         execution.launcher(),
+                        execution.link() > 0
+                                ? ", each on a link of " + Rates.text(execution.link())
+                                : "",
                         hosts.count() > 1 ? ", hosts of " + hosts : "",
                         execution.cuda() ? "GPU" : "CPU",
                         execution.epilogue() == null ? "" : ", epilogue " + execution.epilogue());
@@ -161,7 +165,8 @@ record RunSteps(
             return;
         }
         if (problem.sums() != null) {
-            Explanation.plans(problem, hosts, report, console);
+            Hosts planned = execution.link() > 0 ? Hosts.apart(problem.ranks()) : hosts;
+            Explanation.plans(problem, planned, report, console);
         }
         if (!report.candidates().isEmpty()) {
             Explanation.print(report.candidates(), console);

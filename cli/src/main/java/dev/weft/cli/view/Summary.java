@@ -3,6 +3,7 @@ package dev.weft.cli.view;
 import static dev.weft.report.Text.text;
 
 import dev.weft.cli.console.Console;
+import dev.weft.report.Conclusion;
 import dev.weft.report.RunRecord;
 import dev.weft.report.Samples;
 import dev.weft.report.Verification;
@@ -13,8 +14,11 @@ import java.util.function.Function;
 /** The summary that people read, in the form of the Ascend example with a few lines more. */
 public record Summary(Console console) {
 
-    /** Noise makes a little more than 1 of a perfect overlap. */
-    private static final double BELIEVABLE_LIMIT = 1.1;
+    /** More than noise makes of a perfect overlap. */
+    private static final double UNBELIEVABLE = 1.1;
+
+    /** Less is 100.0% in print. */
+    private static final double OVER = 1.0005;
 
     private static final String LIMIT = "%.1f%% of max(compute-only, comm-only) / pipelined";
 
@@ -60,15 +64,34 @@ public record Summary(Console console) {
         line(
                 "Pipelined:",
                 time(record, Views::pipelined) + text("  %.3f TFLOP/s per rank", record.tflops()));
-        String speedup = text("%.2fx over sequential", views.speedup());
         boolean unlike = record.execution().sumsUnlikeSequential();
-        line("Speedup:", speedup + (unlike ? ", which sums by rank and not in K's order" : ""));
+        line(
+                "Speedup:",
+                speedup(views, Conclusion.of(record))
+                        + (unlike ? ", which sums by rank and not in K's order" : ""));
         line("Overlap eff:", efficiency(views, record.problem().exchange()));
         line("Of the limit:", limit(views));
         double progressCpu = record.execution().progressCpu();
         if (!Double.isNaN(progressCpu)) {
             line("Messages:", text("%.1f%% of a core, to keep them moving", 100 * progressCpu));
         }
+    }
+
+    /** What it comes to, as the last line; a result that is wrong comes to nothing. */
+    public void conclusion(RunRecord record) {
+        if (record.verification() == null || record.verification().passed()) {
+            console.print(Conclusion.of(record).sentence());
+        }
+    }
+
+    private static String speedup(Views views, Conclusion conclusion) {
+        double speedup = views.speedup();
+        return Double.isNaN(conclusion.noise())
+                ? text("%.2fx over sequential", speedup)
+                // It is 1 / (1 - saved): so much it changes with saved.
+                : text(
+                        "%.2fx (+-%.2f) over sequential",
+                        speedup, speedup * conclusion.noise() / (1 - conclusion.saved()));
     }
 
     private static String parts(RunRecord record) {
@@ -106,9 +129,13 @@ public record Summary(Console console) {
     /** Nothing is faster than its limit: where it seems so, the views were not measured alike. */
     static String limit(double fraction) {
         String share = text(LIMIT, 100 * fraction);
-        return fraction <= BELIEVABLE_LIMIT
-                ? share
-                : share + " (over 100%: early rounds were still warming up, try --warmup 100)";
+        if (fraction < OVER) {
+            return share;
+        }
+        return share
+                + (fraction <= UNBELIEVABLE
+                        ? " (over 100%: noise)"
+                        : " (over 100%: the machine was busy or early rounds were still warming up)");
     }
 
     public void verification(Verification verification) {
@@ -161,8 +188,12 @@ public record Summary(Console console) {
         }
         return efficiency.isPresent()
                 ? text(
-                        "%.1f%% of the smaller of %s and product hidden",
-                        100 * efficiency.getAsDouble(), exchange)
+                        "%.1f%% of the smaller of %s and product hidden%s",
+                        100 * efficiency.getAsDouble(),
+                        exchange,
+                        efficiency.getAsDouble() < OVER || views.predicted()
+                                ? ""
+                                : " (over 100%: noise)")
                 : "not measurable (the smaller of %s and product is under 3x the spread)"
                         .formatted(exchange);
     }

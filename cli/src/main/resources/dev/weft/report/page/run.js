@@ -8,7 +8,8 @@ function showHeader(data, run) {
         element('p', {class: 'brand'}, element('b', {}, 'Weft'), ` ${kind}`),
         element('h1', {}, data.title));
     if (run) {
-        header.append(element('p', {class: 'subtitle'}, run.subtitle), verdict(run.verdict), facts(run.facts));
+        header.append(element('p', {class: 'subtitle'}, run.subtitle), conclusion(run.conclusion),
+            verdict(run.verdict), facts(run.facts));
     }
 }
 
@@ -20,6 +21,10 @@ function verdictBadge({state}) {
 
 function verdict(given) {
     return element('div', {class: 'verdict'}, verdictBadge(given), element('span', {}, given.text));
+}
+
+function conclusion(text) {
+    return text ? element('p', {class: 'conclusion', 'data-conclusion': ''}, text) : '';
 }
 
 function facts(list) {

@@ -66,6 +66,9 @@ public abstract class MemoryFabric implements Transport {
     private int splits;
     private volatile boolean closed;
 
+    /** Null if chunks are moved as fast as they can be. */
+    private PacedChunkMover.Link link;
+
     /**
      * @param id the same on every rank of the group, different for every group
      * @param rank in the group
@@ -129,10 +132,10 @@ public abstract class MemoryFabric implements Transport {
         return group.worldRank(rank);
     }
 
-    /** One host, for threads and processes. */
+    /** One host, for threads and processes, unless links are between them. */
     @Override
     public Hosts hosts() {
-        return Hosts.one(size());
+        return link == null ? Hosts.one(size()) : Hosts.apart(size());
     }
 
     @Override
@@ -157,11 +160,23 @@ public abstract class MemoryFabric implements Transport {
             }
         }
         MemoryRegion blocks = allocateRegion(ControlBlock.BYTES);
-        return subgroup(
-                id + "." + splits++ + "-" + members.getFirst(),
-                group.of(members),
-                members.indexOf(rank),
-                blocks.subset(members));
+        MemoryFabric sub =
+                subgroup(
+                        id + "." + splits++ + "-" + members.getFirst(),
+                        group.of(members),
+                        members.indexOf(rank),
+                        blocks.subset(members));
+        sub.link = link;
+        return sub;
+    }
+
+    /**
+     * From now on each rank counts as a host of its own, and what it moves takes as long as on a
+     * link of that rate, which all its movers share. Every rank calls it, before anything is
+     * prepared.
+     */
+    public final void pace(long bitsPerSecond) {
+        link = new PacedChunkMover.Link(bitsPerSecond);
     }
 
     /** A 64-bit hash (FNV-1a) of a text. */
@@ -267,7 +282,8 @@ public abstract class MemoryFabric implements Transport {
 
     @Override
     public ChunkMover mover(IntConsumer ended) {
-        return new CopyChunkMover(this, ended);
+        ChunkMover copies = new CopyChunkMover(this, ended);
+        return link == null ? copies : new PacedChunkMover(copies, link, this::worked);
     }
 
     @Override
