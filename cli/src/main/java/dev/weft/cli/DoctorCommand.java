@@ -14,10 +14,15 @@ import dev.weft.ffi.Nvrtc;
 import dev.weft.ffi.OpenBlas;
 import dev.weft.files.PrivateFiles;
 import dev.weft.gemm.Gemms;
+import dev.weft.sim.Machine;
+import dev.weft.sim.MachineFile;
+import dev.weft.tune.HostModel;
 import java.io.IOException;
 import java.nio.file.FileStore;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -44,6 +49,7 @@ final class DoctorCommand extends WeftCommand {
         line("Memory", memory());
         line("Product engine", engine());
         line("  for bf16", bf16Engine());
+        line("Model for auto", model());
         line("Waiting", Futex.unavailable().map(why -> "polling: " + why).orElse("futex"));
         line("Shared memory", sharedMemory());
         line("MPI", Mpi.unavailable().map(DoctorCommand::missing).orElseGet(DoctorCommand::mpi));
@@ -65,6 +71,33 @@ final class DoctorCommand extends WeftCommand {
         return Gemms.amxUnavailable()
                 .map(why -> "the same: " + why)
                 .orElse("amx, machine code for this processor");
+    }
+
+    private static String model() {
+        Path file = HostModel.path(type -> Gemms.auto(type, type));
+        if (!Files.exists(file)) {
+            return "none yet: the first run with auto measures one, ./weft calibrate a better one";
+        }
+        try {
+            Machine machine = MachineFile.readCached(file);
+            Duration age =
+                    Duration.between(Files.getLastModifiedTime(file).toInstant(), Instant.now());
+            return "%s, %s %s ago (%s)"
+                    .formatted(
+                            machine.description(),
+                            String.join("; ", machine.sources()),
+                            inWords(age),
+                            file);
+        } catch (IOException | IllegalArgumentException e) {
+            return "not believed: " + e.getMessage();
+        }
+    }
+
+    private static String inWords(Duration age) {
+        if (age.toDays() > 0) {
+            return age.toDays() + " days";
+        }
+        return age.toHours() > 0 ? age.toHours() + " hours" : age.toMinutes() + " minutes";
     }
 
     private void line(String label, String value) {

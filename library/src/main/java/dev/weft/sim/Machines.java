@@ -4,9 +4,14 @@ import dev.weft.text.SafeText;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
+import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.InvalidPathException;
+import java.nio.file.LinkOption;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.NotDirectoryException;
 import java.nio.file.Path;
+import java.nio.file.attribute.FileTime;
 import java.util.List;
 import java.util.Locale;
 
@@ -65,7 +70,7 @@ public final class Machines {
     /** A model by its name, {@value #HERE} or the path of its file, which ends in .json. */
     public static Machine of(String nameOrPath) {
         if (nameOrPath.equalsIgnoreCase(HERE)) {
-            return here(herePath());
+            return MachineFile.readCached(herePath());
         }
         if (!nameOrPath.toLowerCase(Locale.ROOT).endsWith(".json")) {
             return named(nameOrPath);
@@ -83,21 +88,53 @@ public final class Machines {
         return of(lnc == 1 && nameOrPath.equalsIgnoreCase("trn2") ? "trn2-lnc1" : nameOrPath);
     }
 
-    static Machine here(Path file) {
-        if (!Files.exists(file)) {
-            throw new IllegalArgumentException(
-                    file + ": no such file: run ./weft calibrate to measure this machine");
-        }
-        return MachineFile.readCached(file);
-    }
-
-    /** Where the model of this machine is kept, among the user's caches. */
+    /**
+     * The newest model of this machine with as many cores as this process may use: an engine has
+     * one of its own.
+     */
     public static Path herePath() {
-        return herePath(System.getenv("XDG_CACHE_HOME"), System.getProperty("user.home"));
+        return newest(hereFolder(), Runtime.getRuntime().availableProcessors());
     }
 
-    static Path herePath(String caches, String home) {
+    static Path newest(Path folder, int cores) {
+        String names = "machine-" + cores + "-cores-*.json";
+        try (DirectoryStream<Path> models = Files.newDirectoryStream(folder, names)) {
+            Path newest = null;
+            for (Path model : models) {
+                if (newest == null || modified(model).compareTo(modified(newest)) > 0) {
+                    newest = model;
+                }
+            }
+            if (newest != null) {
+                return newest;
+            }
+        } catch (NoSuchFileException | NotDirectoryException e) {
+            System.getLogger("dev.weft").log(System.Logger.Level.DEBUG, "no models yet", e);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+        throw new IllegalArgumentException(
+                "%s: no model of this machine: run ./weft calibrate to measure it"
+                        .formatted(folder.resolve(names)));
+    }
+
+    private static FileTime modified(Path file) throws IOException {
+        return Files.getLastModifiedTime(file, LinkOption.NOFOLLOW_LINKS);
+    }
+
+    /** Where the model of this machine with that description is kept. */
+    public static Path herePath(String description) {
+        String key = description.toLowerCase(Locale.ROOT).replaceAll("[^a-z0-9]+", "-");
+        return hereFolder().resolve("machine-" + key + ".json");
+    }
+
+    /** Where Weft keeps what it has found out, among the user's caches. */
+    public static Path hereFolder() {
+        return hereFolder(System.getenv("XDG_CACHE_HOME"), System.getProperty("user.home"));
+    }
+
+    static Path hereFolder(String caches, String home) {
         Path base = caches != null && !caches.isBlank() ? Path.of(caches) : Path.of(home, ".cache");
-        return base.resolve("weft").resolve("machine.json");
+        return base.resolve("weft");
     }
 }

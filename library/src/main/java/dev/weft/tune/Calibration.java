@@ -35,11 +35,10 @@ public final class Calibration implements AutoCloseable {
     private static final long WARM_N = 256;
     private static final long WARM_NS = 400_000_000;
 
-    /** Of the warm speed: undisturbed products stay above half, a disturbed round was at 1/100. */
-    private static final double LEAST_OF_WARM = 0.125;
-
-    /** After so many disturbed attempts the result is accepted. */
+    /** After so many disturbed attempts the result is accepted, and said to be one. */
     private static final int MOST_ATTEMPTS = 3;
+
+    private static final String BUSY = " while other programs used the cores";
 
     /**
      * The speed of copies in a call, relative to bare copies: they overwrite rows that are still in
@@ -115,10 +114,14 @@ public final class Calibration implements AutoCloseable {
         return System.nanoTime() - endNs >= 0;
     }
 
-    /** Whether products were far slower than when warm: such a model would mislead for long. */
+    /** Whether the model would mislead for long. */
     private boolean isDisturbed() {
-        return products.values().stream()
-                .anyMatch(probe -> probe.fit().costs().gflops() < LEAST_OF_WARM * probe.speed());
+        return products.values().stream().anyMatch(ProductProbe::isDisturbed);
+    }
+
+    /** Whether a model was measured on a machine that did nothing else, so that it can be kept. */
+    public static boolean isUndisturbed(Machine machine) {
+        return machine.sources().stream().noneMatch(source -> source.endsWith(BUSY));
     }
 
     /** Drops all rounds. */
@@ -178,7 +181,7 @@ public final class Calibration implements AutoCloseable {
         return new Machine(
                 Machines.HERE,
                 description(engines),
-                List.of("measured on the machine itself"),
+                List.of(effort.how() + " on the machine itself" + (isDisturbed() ? BUSY : "")),
                 new CoreEngine(cores, cores, costs, blockUs, gemm.rowQuantum(), gemm.blockRows()),
                 new Machine.Memory(0, 2.0 * gemm.cacheBytes() / (1 << 20)),
                 new Machine.Overheads(wakeUs, median(Transport::transferUs), 0, wakeUs),

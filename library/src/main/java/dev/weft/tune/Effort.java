@@ -6,6 +6,7 @@ import java.util.List;
 /**
  * How thoroughly to measure.
  *
+ * @param how in words
  * @param inners [K, N] of the products that are timed
  * @param bufferBytes bytes of rows, and as many of products, for each thread
  * @param rounds in which everything is timed once
@@ -14,6 +15,7 @@ import java.util.List;
  * @param heartbeat called after every small step, for peers that wait meanwhile
  */
 public record Effort(
+        String how,
         List<long[]> inners,
         long bufferBytes,
         int rounds,
@@ -26,6 +28,7 @@ public record Effort(
     /** Takes up to three seconds for each type of A: enough to rank plans. */
     public static Effort quick(Runnable heartbeat) {
         return new Effort(
+                "measured briefly",
                 List.of(new long[] {1024, 64}, new long[] {512, 512}, new long[] {2048, 512}),
                 32L << 20,
                 3,
@@ -46,12 +49,13 @@ public record Effort(
 
     /** A copy with another bound; more time lets disturbed rounds be repeated. */
     public Effort within(Duration most) {
-        return new Effort(inners, bufferBytes, rounds, most, heartbeat);
+        return new Effort(how, inners, bufferBytes, rounds, most, heartbeat);
     }
 
     /** Takes ten seconds or more, as {@code weft calibrate} does. */
     public static Effort thorough(Runnable heartbeat) {
         return new Effort(
+                "calibrated",
                 List.of(
                         new long[] {1024, 16},
                         new long[] {4096, 16},

@@ -8,9 +8,13 @@ import dev.weft.sim.MachineFile;
 import dev.weft.sim.Machines;
 import dev.weft.telemetry.Fallback;
 import dev.weft.tensor.DType;
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
+import java.time.Duration;
+import java.time.Instant;
 import java.util.EnumMap;
 import java.util.EnumSet;
 import java.util.HashMap;
@@ -28,6 +32,10 @@ import java.util.function.Supplier;
 public final class HostModel {
 
     private static final long LOOK_MS = 100;
+
+    /** How long a model counts that was measured while other programs used the cores. */
+    private static final Duration DISTURBED_COUNTS = Duration.ofHours(1);
+
     private static final ReentrantLock IN_PROCESS = new ReentrantLock();
 
     /** Guarded by the lock. */
@@ -45,15 +53,25 @@ public final class HostModel {
             Machine model =
                     knowing(
                             aType,
-                            known == null ? stored(Machines.herePath(), description) : known,
-                            () ->
-                                    Calibration.measure(
-                                            engines, EnumSet.of(aType), Effort.quick(heartbeat)));
+                            known == null
+                                    ? stored(Machines.herePath(description), description)
+                                    : known,
+                            () -> measured(engines, aType, heartbeat));
             BY_DESCRIPTION.put(description, model);
             return model;
         } finally {
             IN_PROCESS.unlock();
         }
+    }
+
+    private static Machine measured(
+            Function<DType, Gemm> engines, DType aType, Runnable heartbeat) {
+        System.getLogger("dev.weft")
+                .log(
+                        System.Logger.Level.INFO,
+                        "measuring this machine for auto, for some seconds; ./weft calibrate does it"
+                                + " once for all");
+        return Calibration.measure(engines, EnumSet.of(aType), Effort.quick(heartbeat));
     }
 
     /** Others measure for some seconds at most. */
@@ -102,9 +120,23 @@ public final class HostModel {
                 : type -> gemm;
     }
 
+    /** Where the model for these engines and this number of cores is kept. */
+    public static Path path(Function<DType, Gemm> engines) {
+        return Machines.herePath(Calibration.description(engines));
+    }
+
     /** The model in a file; null if there is none for these engines and this number of cores. */
     public static Machine stored(Path file, Function<DType, Gemm> engines) {
         return stored(file, Calibration.description(engines));
+    }
+
+    private static boolean isNew(Path file) {
+        try {
+            Instant modified = Files.getLastModifiedTime(file).toInstant();
+            return modified.plus(DISTURBED_COUNTS).isAfter(Instant.now());
+        } catch (IOException e) {
+            throw new UncheckedIOException("cannot read the age of " + file, e);
+        }
     }
 
     static Machine stored(Path file, String description) {
@@ -115,7 +147,8 @@ public final class HostModel {
             Machine machine = MachineFile.readCached(file);
             boolean same =
                     machine.description().equals(description)
-                            && machine.engine() instanceof CoreEngine;
+                            && machine.engine() instanceof CoreEngine
+                            && (Calibration.isUndisturbed(machine) || isNew(file));
             return same ? machine : null;
         } catch (IllegalArgumentException e) {
             Fallback.tell("a machine model measured anew", e.getMessage());

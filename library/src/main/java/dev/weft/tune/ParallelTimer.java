@@ -2,6 +2,9 @@ package dev.weft.tune;
 
 import dev.weft.statistics.Quantiles;
 import dev.weft.threads.Uninterruptibly;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -16,51 +19,84 @@ final class ParallelTimer {
 
     private ParallelTimer() {}
 
+    private static final Path RUN_QUEUE = Path.of("/proc/thread-self/schedstat");
+
     /**
-     * The median time of one repetition, over all threads. All threads start together.
+     * What was timed.
+     *
+     * @param medianNs of one repetition, over all threads
+     * @param waited the share of their time in which threads wanted a core and had none; 0 if the
+     *     system does not tell
+     */
+    record Timed(double medianNs, double waited) {}
+
+    /**
+     * Repeats something on all threads, which start together.
      *
      * @param isOver asked before every repetition but the first, which alone is made in any case
      * @param work by thread: what it repeats
      */
-    static double medianNs(
+    static Timed time(
             int threads, int repetitions, BooleanSupplier isOver, IntFunction<Runnable> work) {
         List<Runnable> each = IntStream.range(0, threads).mapToObj(work).toList();
         double[] ns = new double[threads * repetitions];
         Arrays.fill(ns, Double.NaN);
+        double[] waited = new double[threads];
         AtomicReference<Throwable> failure = new AtomicReference<>();
         CyclicBarrier start = new CyclicBarrier(threads);
         List<Thread> running = new ArrayList<>();
         for (int t = 0; t < threads; t++) {
+            int thread = t;
             int at = t * repetitions;
-            Runnable piece = each.get(t);
+            Runnable repeated =
+                    () -> {
+                        for (int i = 0;
+                                i < repetitions && (i == 0 || !isOver.getAsBoolean());
+                                i++) {
+                            long began = System.nanoTime();
+                            each.get(thread).run();
+                            ns[at + i] = System.nanoTime() - began;
+                        }
+                    };
+            Runnable all = () -> waited[thread] = waitedDuring(repeated);
             running.add(
                     Thread.ofPlatform()
                             .daemon()
-                            .start(() -> time(start, piece, ns, at, repetitions, isOver, failure)));
+                            .start(() -> together(start, each.get(thread), all, failure)));
         }
         Uninterruptibly.join(running);
         if (failure.get() != null) {
             throw new IllegalStateException("a measurement failed", failure.get());
         }
-        return Quantiles.median(Arrays.stream(ns).filter(one -> !Double.isNaN(one)).toArray());
+        return new Timed(
+                Quantiles.median(Arrays.stream(ns).filter(one -> !Double.isNaN(one)).toArray()),
+                Arrays.stream(waited).average().orElse(0));
     }
 
-    private static void time(
-            CyclicBarrier start,
-            Runnable piece,
-            double[] ns,
-            int at,
-            int repetitions,
-            BooleanSupplier isOver,
-            AtomicReference<Throwable> failure) {
+    /** The share of the time that the work takes in which this thread waits for a core. */
+    private static double waitedDuring(Runnable work) {
+        long began = System.nanoTime();
+        long before = waitedNs();
+        work.run();
+        return (waitedNs() - before) / Math.max(1.0, System.nanoTime() - began);
+    }
+
+    /** Since this thread began; 0 if the system does not tell. */
+    private static long waitedNs() {
         try {
-            piece.run();
+            return Long.parseLong(Files.readString(RUN_QUEUE).split(" ")[1]);
+        } catch (IOException | RuntimeException e) {
+            System.getLogger("dev.weft").log(System.Logger.Level.DEBUG, "no run queue times", e);
+            return 0;
+        }
+    }
+
+    private static void together(
+            CyclicBarrier start, Runnable once, Runnable all, AtomicReference<Throwable> failure) {
+        try {
+            once.run();
             start.await();
-            for (int i = 0; i < repetitions && (i == 0 || !isOver.getAsBoolean()); i++) {
-                long began = System.nanoTime();
-                piece.run();
-                ns[at + i] = System.nanoTime() - began;
-            }
+            all.run();
         } catch (Throwable e) {
             failure.compareAndSet(null, e);
             // The other threads must not wait for this one.

@@ -30,12 +30,23 @@ final class ProductProbe {
 
     private static final double STEADY = 0.9;
 
+    /**
+     * Of the time: undisturbed probes waited for a core for under 3% of it, and those beside two
+     * busy programs on two cores for 40 to 60%.
+     */
+    private static final double MOST_WAITED = 0.15;
+
+    /** Of the warm speed: undisturbed products stay above half, a disturbed round was at 1/100. */
+    private static final double LEAST_OF_WARM = 0.125;
+
     private final Gemm gemm;
     private final DType aType;
     private final ProbeBuffers buffers;
     private final double speed;
     private final List<Shape> shapes = new ArrayList<>();
     private final List<double[]> rounds = new ArrayList<>();
+
+    private final List<Double> waited = new ArrayList<>();
 
     /** A product of some rows with a B of [k, n]. */
     private record Shape(long rows, long k, long n) {
@@ -73,9 +84,13 @@ final class ProductProbe {
         }
     }
 
-    /** About what the engine does in a nanosecond. */
-    double speed() {
-        return speed;
+    /**
+     * Whether other programs had the cores for a good part of the time, or products were far slower
+     * than when warm.
+     */
+    boolean isDisturbed() {
+        double share = waited.stream().mapToDouble(Double::doubleValue).average().orElse(0);
+        return share > MOST_WAITED || fit().costs().gflops() < LEAST_OF_WARM * speed;
     }
 
     /** Runs rounds that do not count, for a while and then until they get no faster. */
@@ -98,6 +113,7 @@ final class ProductProbe {
     /** Drops all rounds. */
     void forget() {
         rounds.clear();
+        waited.clear();
     }
 
     /** Times every shape once more, if it is not over, or for the first time; whether all were. */
@@ -134,7 +150,10 @@ final class ProductProbe {
                 int calls = (int) Math.clamp(SHAPE_NS / expected, 3, MOST_CALLS);
                 long turn = rounds.size() * (long) MOST_CALLS;
                 IntFunction<Runnable> work = thread -> products(shape, packed, thread, turn, arena);
-                ns[i] = ParallelTimer.medianNs(buffers.threads(), calls, isOver, work);
+                ParallelTimer.Timed timed =
+                        ParallelTimer.time(buffers.threads(), calls, isOver, work);
+                ns[i] = timed.medianNs();
+                waited.add(timed.waited());
             }
             heartbeat.run();
         }

@@ -12,6 +12,7 @@ import java.net.URISyntaxException;
 import java.net.URL;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.FileTime;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
@@ -104,22 +105,30 @@ class MachinesTest {
 
     @Test
     void thisMachineIsAmongTheCaches() {
-        Path inCaches = Path.of("caches", "weft", "machine.json");
-        assertEquals(inCaches, Machines.herePath("caches", "home"));
-        Path atHome = Path.of("home", ".cache", "weft", "machine.json");
-        assertEquals(atHome, Machines.herePath(null, "home"));
-        assertEquals(atHome, Machines.herePath(" ", "home"));
-        Path file = Machines.herePath(folder.toString(), "home");
-        String message = refusal(() -> Machines.here(file));
-        assertTrue(message.startsWith(file + ": "), message);
-        assertTrue(message.contains("./weft calibrate"), message);
+        Path inCaches = Path.of("caches", "weft");
+        assertEquals(inCaches, Machines.hereFolder("caches", "home"));
+        Path atHome = Path.of("home", ".cache", "weft");
+        assertEquals(atHome, Machines.hereFolder(null, "home"));
+        assertEquals(atHome, Machines.hereFolder(" ", "home"));
+        assertEquals(
+                "machine-2-cores-engine-neon-and-amx.json",
+                Machines.herePath("2 cores, engine neon and amx").getFileName().toString());
     }
 
     @Test
-    void thisMachineIsReadWhereItWasMeasured() {
-        Path file = folder.resolve("machine.json");
-        MachineFile.write(Machines.named("cpu-1gbe"), file);
-        assertEquals(Machines.named("cpu-1gbe"), Machines.here(file));
+    void hereIsTheNewestModelOfAsManyCores() throws IOException {
+        String missing = refusal(() -> Machines.newest(folder, 2));
+        assertTrue(missing.contains("./weft calibrate"), missing);
+        assertEquals(
+                missing.substring(missing.indexOf(": ")),
+                refusal(() -> Machines.newest(folder.resolve("none"), 2))
+                        .replaceFirst("^[^:]*", ""));
+        Path older = Files.writeString(folder.resolve("machine-2-cores-engine-a.json"), "{}");
+        Path newer = Files.writeString(folder.resolve("machine-2-cores-engine-b.json"), "{}");
+        Files.writeString(folder.resolve("machine-12-cores-engine-a.json"), "{}");
+        Files.setLastModifiedTime(older, FileTime.fromMillis(1_000));
+        Files.setLastModifiedTime(newer, FileTime.fromMillis(2_000));
+        assertEquals(newer, Machines.newest(folder, 2));
     }
 
     private static String refusal(Executable action) {

@@ -27,6 +27,7 @@ class CalibrationTest {
         AtomicInteger beats = new AtomicInteger();
         Effort least =
                 new Effort(
+                        "tried",
                         List.of(new long[] {64, 64}, new long[] {128, 32}),
                         1 << 20,
                         1,
@@ -54,6 +55,7 @@ class CalibrationTest {
     void timeThatIsUpEndsTheRounds() {
         Effort endless =
                 new Effort(
+                        "tried",
                         List.of(new long[] {64, 64}),
                         1 << 20,
                         Integer.MAX_VALUE,

@@ -16,6 +16,7 @@ import dev.weft.sim.Machines;
 import dev.weft.tensor.DType;
 import dev.weft.tune.Calibration;
 import dev.weft.tune.Effort;
+import dev.weft.tune.HostModel;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -57,22 +58,17 @@ public final class CalibrateCommand extends WeftCommand {
             names = "--output",
             paramLabel = "FILE",
             description =
-                    "Write the model there instead of to weft/machine.json in the user's folder of"
-                            + " caches.")
+                    "Write the model there instead of to the folder weft among the user's caches,"
+                            + " where each engine and number of cores has a file.")
     Path output;
 
     @Override
     public Integer call() throws IOException {
-        Path file = output == null ? Machines.herePath() : output.toAbsolutePath();
         if (output == null) {
             // Told before half a minute is spent on it.
-            PrivateFiles.cache(file.toAbsolutePath().getParent());
-        } else if (file.getParent() == null
-                || !Files.isDirectory(file.getParent())
-                || !Files.isWritable(file.getParent())
-                || Files.isDirectory(file)) {
-            throw new UsageException(
-                    "--output " + output + ": expected a file in a folder that can be written to");
+            PrivateFiles.cache(Machines.hereFolder().toAbsolutePath());
+        } else {
+            checkOutput(output.toAbsolutePath());
         }
         OptionValues.oneOf("--engine", engine, Gemms.NAMES.toArray(String[]::new));
         boolean amx = engine.equals("amx");
@@ -81,6 +77,7 @@ public final class CalibrateCommand extends WeftCommand {
         Function<DType, Gemm> engines =
                 type -> engine.equals("auto") ? Gemms.auto(type, type) : named;
         Set<DType> types = amx ? EnumSet.of(DType.BF16) : EnumSet.allOf(DType.class);
+        Path file = output == null ? HostModel.path(engines) : output.toAbsolutePath();
         Console console = console(false);
         console.print("Measuring...");
         Machine machine =
@@ -93,12 +90,27 @@ public final class CalibrateCommand extends WeftCommand {
         }
         print(machine, console);
         console.print("Kept in " + file);
+        if (!Calibration.isUndisturbed(machine)) {
+            console.print(
+                    "Other programs used the cores meanwhile, so auto uses it for an hour at most:"
+                            + " calibrate again while nothing else runs.");
+        }
         return 0;
+    }
+
+    private void checkOutput(Path file) {
+        if (file.getParent() == null
+                || !Files.isDirectory(file.getParent())
+                || !Files.isWritable(file.getParent())
+                || Files.isDirectory(file)) {
+            throw new UsageException(
+                    "--output " + output + ": expected a file in a folder that can be written to");
+        }
     }
 
     private static void print(Machine machine, Console console) {
         CoreEngine cores = (CoreEngine) machine.engine();
-        console.line("Engine", machine.description());
+        console.line("Machine", machine.description());
         for (DType type : DType.values()) {
             CoreEngine.Costs costs = cores.costs().get(type);
             if (costs != null) {

@@ -2,11 +2,8 @@ package dev.weft.cli.simulate;
 
 import dev.weft.files.PrivateFiles;
 import dev.weft.gemm.Gemm;
-import dev.weft.gemm.Gemms;
-import dev.weft.sim.CoreEngine;
 import dev.weft.sim.Machine;
 import dev.weft.sim.MachineFile;
-import dev.weft.sim.Machines;
 import dev.weft.telemetry.Fallback;
 import dev.weft.tensor.DType;
 import dev.weft.tune.Calibration;
@@ -16,7 +13,6 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.channels.FileChannel;
 import java.nio.channels.OverlappingFileLockException;
-import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
@@ -35,13 +31,14 @@ public final class StoredModel {
     private static final long LOOK_MS = 100;
 
     /** What is kept is worth more time than the two seconds that an undisturbed one takes. */
-    private static final Duration MOST = Duration.ofSeconds(15);
+    private static final Duration MOST = Duration.ofSeconds(6);
 
     private StoredModel() {}
 
     /**
      * Measures and stores a model for this engine and type of A, if there is none. One process at a
-     * time measures. If it cannot be stored, a fallback is told of, and the next run tries again.
+     * time measures. If it cannot be stored, a fallback is told of, and the next run tries again;
+     * if other programs used the cores meanwhile, one after an hour does.
      *
      * @param heartbeat called now and then meanwhile
      * @return where it was stored; nothing if it was there, or could not be stored
@@ -49,14 +46,14 @@ public final class StoredModel {
     public static Optional<Path> storeIfMissing(Gemm gemm, DType aType, Runnable heartbeat) {
         Function<DType, Gemm> engines = HostModel.engines(gemm, aType);
         return storeIfMissing(
-                Machines.herePath().toAbsolutePath(),
+                HostModel.path(engines).toAbsolutePath(),
                 engines,
                 aType,
                 () -> {
                     Effort effort = Effort.quick(heartbeat).within(MOST);
                     return HostModel.knowing(
                             aType,
-                            HostModel.stored(Machines.herePath(), engines),
+                            HostModel.stored(HostModel.path(engines), engines),
                             () -> Calibration.measure(engines, EnumSet.of(aType), effort));
                 },
                 heartbeat);
@@ -84,7 +81,14 @@ public final class StoredModel {
                 if (!isMissing(file, engines, aType)) {
                     return Optional.empty();
                 }
-                MachineFile.writeCached(measuring.get(), file);
+                Machine machine = measuring.get();
+                MachineFile.writeCached(machine, file);
+                if (!Calibration.isUndisturbed(machine)) {
+                    Fallback.tell(
+                            "a machine model for an hour at most",
+                            "other programs used the cores while it was measured; ./weft calibrate"
+                                    + " measures again");
+                }
                 return Optional.of(file);
             }
         } catch (IOException | UncheckedIOException | IllegalArgumentException e) {
@@ -95,30 +99,9 @@ public final class StoredModel {
         }
     }
 
-    /**
-     * A model of this machine for another engine is overwritten only by that of auto's own engines:
-     * it may be left from before Weft had them, and every run would measure anew.
-     */
     private static boolean isMissing(Path file, Function<DType, Gemm> engines, DType aType) {
         Machine stored = HostModel.stored(file, engines);
-        if (stored != null) {
-            return !stored.engine().knows(aType);
-        }
-        boolean autos = Gemms.auto(aType, aType).name().equals(engines.apply(aType).name());
-        return autos || !isOfAnotherEngine(file);
-    }
-
-    private static boolean isOfAnotherEngine(Path file) {
-        if (!Files.exists(file, LinkOption.NOFOLLOW_LINKS)) {
-            return false;
-        }
-        try {
-            return MachineFile.readCached(file).engine() instanceof CoreEngine cores
-                    && cores.cores() == Runtime.getRuntime().availableProcessors();
-        } catch (IllegalArgumentException e) {
-            // It cannot be read, which has been told: the new one replaces it.
-            return false;
-        }
+        return stored == null || !stored.engine().knows(aType);
     }
 
     /** Others hold the lock for some seconds at most. */

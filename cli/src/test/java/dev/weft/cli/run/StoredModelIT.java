@@ -21,7 +21,10 @@ class StoredModelIT {
     @TempDir Path folder;
 
     private Path model() {
-        return folder.resolve("caches").resolve("weft").resolve("machine.json");
+        String name =
+                "machine-%d-cores-engine-scalar.json"
+                        .formatted(Runtime.getRuntime().availableProcessors());
+        return folder.resolve("caches").resolve("weft").resolve(name);
     }
 
     private ChildProcess run(String arguments) throws Exception {

@@ -15,7 +15,10 @@ import dev.weft.tensor.DType;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.FileTime;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.time.Duration;
+import java.time.Instant;
 import java.util.List;
 import java.util.Optional;
 import java.util.function.Supplier;
@@ -73,22 +76,28 @@ class StoredModelTest {
     }
 
     @Test
-    void aModelForAnotherEngineIsNotOverwritten() {
-        Machine other = model("another");
-        MachineFile.writeCached(other, file());
-        assertEquals(Optional.empty(), store(() -> fail("measured in vain")));
-        assertEquals(other, MachineFile.readCached(file()));
-    }
-
-    @Test
-    void aModelForAnotherEngineIsReplacedByThatOfAutosEngine() {
-        MachineFile.writeCached(model("another"), file());
-        Machine autos = model(Gemms.auto(DType.FP32, DType.FP32).name());
-        assertEquals(
-                Optional.of(file()),
-                StoredModel.storeIfMissing(
-                        file(), type -> Gemms.auto(type, type), DType.FP32, () -> autos, () -> {}));
-        assertEquals(autos, MachineFile.readCached(file()));
+    void aModelThatWasMeasuredBesideOtherProgramsCountsForAnHour() throws IOException {
+        Machine busy =
+                new Machine(
+                        MODEL.name(),
+                        MODEL.description(),
+                        List.of("measured briefly while other programs used the cores"),
+                        MODEL.engine(),
+                        MODEL.memory(),
+                        MODEL.overheads(),
+                        MODEL.consumption(),
+                        0,
+                        MODEL.node(),
+                        null,
+                        Machine.Copies.PLAIN);
+        assertEquals(Optional.of(file()), store(() -> busy));
+        assertEquals(Optional.empty(), store(() -> fail("measured again")));
+        Instant earlier = Instant.now().minus(Duration.ofMinutes(61));
+        Files.setLastModifiedTime(file(), FileTime.from(earlier));
+        assertEquals(Optional.of(file()), store(() -> MODEL));
+        Files.setLastModifiedTime(file(), FileTime.from(earlier));
+        assertEquals(Optional.empty(), store(() -> fail("an undisturbed one is kept")));
+        assertEquals(MODEL, MachineFile.readCached(file()));
     }
 
     /** Its target may be any file of the user's. */

@@ -92,7 +92,7 @@ public final class KernelCache {
     /** Where compiled kernels are kept. */
     public static Path cacheFolder() {
         String chosen = System.getProperty(CACHE_PROPERTY);
-        return chosen == null ? Machines.herePath().resolveSibling("kernels") : Path.of(chosen);
+        return chosen == null ? Machines.hereFolder().resolve("kernels") : Path.of(chosen);
     }
 
     private static byte[] compile(KernelKey key) {
