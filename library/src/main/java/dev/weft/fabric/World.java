@@ -4,6 +4,7 @@ import dev.weft.fabric.memory.MemoryFabric;
 import dev.weft.fabric.memory.RankEnvironment;
 import dev.weft.fabric.memory.ThreadFabric;
 import dev.weft.fabric.mpi.MpiProcess;
+import dev.weft.ffi.MpiEnvironment;
 import dev.weft.threads.Uninterruptibly;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -62,6 +63,28 @@ public final class World implements AutoCloseable {
         MemoryFabric.checkDeadline(deadline);
         Arena arena = Arena.ofShared();
         return new World(ThreadFabric.world(ranks, deadline, arena), arena::close);
+    }
+
+    /**
+     * Whatever this process was started as: a rank under MPI ({@link #mpi}), a rank that {@code
+     * weft launch} or torchrun has started ({@link #joined}), or, if neither, a world of {@code
+     * ranks} threads. So the same program runs in all three ways.
+     */
+    public static World auto(int ranks) {
+        return auto(ranks, System.getenv());
+    }
+
+    static World auto(int ranks, Map<String, String> environment) {
+        MemoryFabric.checkRanks(ranks);
+        if (MpiEnvironment.of(environment).launched()) {
+            return mpi();
+        }
+        return RankEnvironment.isSet(environment) ? joined(environment) : threads(ranks);
+    }
+
+    /** As {@link #mpi(Duration)}, with the default deadline. */
+    public static World mpi() {
+        return mpi(DEFAULT_DEADLINE);
     }
 
     /**

@@ -57,6 +57,7 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
 
     @Override
     public AllGatherMatmulBuilder b(Matrix b, boolean transposed) {
+        checkAccess(b);
         sides.add(new RightHandSide(b, transposed));
         return side(b.describe(), b.dtype(), b.rows(), b.cols(), transposed);
     }

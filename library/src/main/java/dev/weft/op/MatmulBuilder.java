@@ -3,6 +3,7 @@ package dev.weft.op;
 import dev.weft.gemm.Gemm;
 import dev.weft.op.exec.EpilogueSteps;
 import dev.weft.tensor.DType;
+import dev.weft.tensor.Matrix;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
@@ -51,6 +52,16 @@ public abstract class MatmulBuilder<M, B extends MatmulBuilder<M, B>> {
                         transposed ? cols : rows,
                         transposed ? rows : cols));
         return self();
+    }
+
+    /** Refuses memory that this thread cannot read, before something fails deep inside. */
+    protected static void checkAccess(Matrix matrix) {
+        if (!matrix.data().isAccessibleBy(Thread.currentThread())) {
+            throw new IllegalArgumentException(
+                    "%s is in an arena that is confined to another thread: expected one of"
+                                    .formatted(matrix.describe())
+                            + " Arena.ofShared() or Arena.ofAuto(), since every rank reads it");
+        }
     }
 
     /** The type of the products; by default what holds A and B without loss. */

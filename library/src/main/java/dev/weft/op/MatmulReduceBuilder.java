@@ -60,6 +60,7 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
     /** This rank's rows of a right-hand side, [its K, N], or [N, its K] if {@code transposed}. */
     @Override
     public MatmulReduceBuilder<O> b(Matrix b, boolean transposed) {
+        checkAccess(b);
         given.add(new Given(b, transposed));
         return side(b.describe(), b.dtype(), b.rows(), b.cols(), transposed);
     }

@@ -4,6 +4,7 @@ import dev.weft.fabric.FabricException;
 import dev.weft.plan.PlanWriter;
 import dev.weft.plan.RankPlan;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicReference;
 import jdk.jfr.FlightRecorder;
 
@@ -322,6 +323,16 @@ public abstract class Operator<M> implements AutoCloseable {
          */
         public Result<M> await() {
             return operator.await();
+        }
+
+        /**
+         * The end of the call as a future, in place of {@link #await}: a thread of its own awaits
+         * it. Start the next call only once it is done.
+         */
+        public CompletableFuture<Result<M>> future() {
+            return CompletableFuture.supplyAsync(
+                    operator::await,
+                    task -> Thread.ofPlatform().daemon().name("weft-await").start(task));
         }
     }
 }

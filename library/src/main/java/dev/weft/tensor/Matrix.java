@@ -2,6 +2,9 @@ package dev.weft.tensor;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.ByteOrder;
+import java.nio.FloatBuffer;
 import java.util.Objects;
 import java.util.function.DoubleSupplier;
 
@@ -17,6 +20,8 @@ public record Matrix(MemorySegment data, DType dtype, long rows, long cols, long
 
     /** Rows of a fresh matrix start on their own cache line where the row length allows. */
     private static final long ALIGNMENT_BYTES = 64;
+
+    private static final ValueLayout.OfFloat FLOAT = ValueLayout.JAVA_FLOAT_UNALIGNED;
 
     public Matrix {
         Objects.requireNonNull(data, "data");
@@ -50,11 +55,46 @@ public record Matrix(MemorySegment data, DType dtype, long rows, long cols, long
                 throw new IllegalArgumentException(
                         "row " + r + " has " + values[r].length + " values, row 0 has " + cols);
             }
-            for (int c = 0; c < cols; c++) {
-                matrix.set(r, c, values[r][c]);
+            MemorySegment.copy(values[r], 0, matrix.data, FLOAT, matrix.offset(r, 0), cols);
+        }
+        return matrix;
+    }
+
+    /** A contiguous fp32 matrix with a copy of {@code values}, row after row. */
+    public static Matrix copyOf(Arena arena, float[] values, long rows, long cols) {
+        return copyOf(arena, FloatBuffer.wrap(values), rows, cols);
+    }
+
+    /** A contiguous fp32 matrix with a copy of what is left in {@code values}, row after row. */
+    public static Matrix copyOf(Arena arena, FloatBuffer values, long rows, long cols) {
+        Matrix matrix = allocate(arena, DType.FP32, rows, cols);
+        requireCount(values.remaining(), rows, cols);
+        matrix.data
+                .asByteBuffer()
+                .order(ByteOrder.nativeOrder())
+                .asFloatBuffer()
+                .put(values.duplicate());
+        return matrix;
+    }
+
+    /** A contiguous fp32 matrix with a copy of {@code values}, column after column. */
+    public static Matrix copyOfColumns(Arena arena, float[] values, long rows, long cols) {
+        Matrix matrix = allocate(arena, DType.FP32, rows, cols);
+        requireCount(values.length, rows, cols);
+        for (long r = 0; r < rows; r++) {
+            for (long c = 0; c < cols; c++) {
+                matrix.set(r, c, values[(int) (c * rows + r)]);
             }
         }
         return matrix;
+    }
+
+    private static void requireCount(long values, long rows, long cols) {
+        if (values != rows * cols) {
+            throw new IllegalArgumentException(
+                    "%s values for [%s, %s]: expected %s"
+                            .formatted(values, rows, cols, rows * cols));
+        }
     }
 
     /** Bytes of a contiguous matrix, checked for overflow. */
@@ -95,12 +135,74 @@ public record Matrix(MemorySegment data, DType dtype, long rows, long cols, long
         return (row * rowPitch + col) * dtype.bytes();
     }
 
+    /** One element; for many, {@link #toArray} and {@link #converted} are faster. */
     public float get(long row, long col) {
-        return dtype.read(data, offset(row, col));
+        return dtype.read(data, offset(checkedRow(row), Objects.checkIndex(col, cols)));
     }
 
+    /** Sets one element, rounded to this type. */
     public void set(long row, long col, float value) {
-        dtype.write(data, offset(row, col), value);
+        dtype.write(data, offset(checkedRow(row), Objects.checkIndex(col, cols)), value);
+    }
+
+    private long checkedRow(long row) {
+        return Objects.checkIndex(row, rows);
+    }
+
+    /** A copy of all elements, row after row. */
+    public float[] toArray() {
+        float[] values = new float[Math.toIntExact(Math.multiplyExact(rows, cols))];
+        for (int r = 0; r < rows; r++) {
+            readRow(r, values, (int) (r * cols));
+        }
+        return values;
+    }
+
+    /** A copy of all elements, an array for each row. */
+    public float[][] toArrays() {
+        float[][] values = new float[Math.toIntExact(rows)][Math.toIntExact(cols)];
+        for (int r = 0; r < rows; r++) {
+            readRow(r, values[r], 0);
+        }
+        return values;
+    }
+
+    private void readRow(long row, float[] values, int at) {
+        int count = (int) cols;
+        long from = offset(row, 0);
+        if (dtype == DType.FP32) {
+            MemorySegment.copy(data, FLOAT, from, values, at, count);
+            return;
+        }
+        for (int c = 0; c < count; c++) {
+            values[at + c] = dtype.read(data, from + (long) c * dtype.bytes());
+        }
+    }
+
+    /** A contiguous copy in another type, each element rounded once. */
+    public Matrix converted(Arena arena, DType type) {
+        Matrix copy = allocate(arena, type, rows, cols);
+        if (type == dtype) {
+            copy.copyFrom(this);
+            return copy;
+        }
+        float[] values = new float[Math.toIntExact(cols)];
+        for (long r = 0; r < rows; r++) {
+            readRow(r, values, 0);
+            copy.writeRow(r, values);
+        }
+        return copy;
+    }
+
+    private void writeRow(long row, float[] values) {
+        long to = offset(row, 0);
+        if (dtype == DType.FP32) {
+            MemorySegment.copy(values, 0, data, FLOAT, to, values.length);
+            return;
+        }
+        for (int c = 0; c < values.length; c++) {
+            dtype.write(data, to + (long) c * dtype.bytes(), values[c]);
+        }
     }
 
     /** Sets the elements, row after row, to what {@code values} gives, rounded to this type. */

@@ -1,5 +1,6 @@
 package dev.weft.tensor;
 
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -8,6 +9,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.weft.tensor.data.DataSource;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.nio.ByteBuffer;
+import java.nio.FloatBuffer;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -177,6 +180,54 @@ class MatrixTest {
             assertFalse(
                     a.bitwiseEquals(Matrix.allocate(arena, DType.BF16, 2, 2)),
                     "another type is not equal");
+        }
+    }
+
+    @Test
+    void arraysGoInAndComeOut() {
+        try (Arena arena = Arena.ofConfined()) {
+            float[][] rows = {{1, 2, 3}, {4, 5, 6}};
+            float[] flat = {1, 2, 3, 4, 5, 6};
+            Matrix matrix = Matrix.copyOf(arena, rows);
+            assertArrayEquals(flat, matrix.toArray());
+            assertTrue(matrix.bitwiseEquals(Matrix.copyOf(arena, flat, 2, 3)));
+            FloatBuffer direct = ByteBuffer.allocateDirect(32).asFloatBuffer();
+            direct.put(9).put(flat).position(1).limit(7);
+            assertTrue(matrix.bitwiseEquals(Matrix.copyOf(arena, direct, 2, 3)));
+            assertEquals(6, direct.remaining(), "the buffer is left as it is");
+            float[] byColumns = {1, 4, 2, 5, 3, 6};
+            assertTrue(matrix.bitwiseEquals(Matrix.copyOfColumns(arena, byColumns, 2, 3)));
+            assertArrayEquals(new float[] {2, 3, 5, 6}, matrix.block(0, 2, 1, 2).toArray());
+            assertArrayEquals(rows, matrix.toArrays());
+            Matrix onHeap = Matrix.of(MemorySegment.ofArray(flat), DType.FP32, 3, 2);
+            assertEquals(6, onHeap.get(2, 1));
+            refused("6 values for [2, 2]: expected 4", () -> Matrix.copyOf(arena, flat, 2, 2));
+        }
+    }
+
+    @Test
+    void anotherTypeRoundsEachElementOnce() {
+        try (Arena arena = Arena.ofConfined()) {
+            Matrix wide = Matrix.copyOf(arena, new float[][] {{9, 1 + 0x1p-9f, 3}, {9, -0f, 1e9f}});
+            for (DType type : DType.values()) {
+                Matrix narrow = wide.block(0, 2, 1, 2).converted(arena, type);
+                assertEquals(type, narrow.dtype());
+                for (int row = 0; row < 2; row++) {
+                    for (int col = 0; col < 2; col++) {
+                        assertEquals(type.round(wide.get(row, col + 1)), narrow.get(row, col));
+                    }
+                }
+            }
+        }
+    }
+
+    @Test
+    void elementsOutsideAreRefusedEvenIfMemoryIsThere() {
+        try (Arena arena = Arena.ofConfined()) {
+            Matrix inner = Matrix.allocate(arena, DType.FP32, 4, 4).block(1, 2, 1, 2);
+            assertThrows(IndexOutOfBoundsException.class, () -> inner.get(0, 2));
+            assertThrows(IndexOutOfBoundsException.class, () -> inner.get(2, 0));
+            assertThrows(IndexOutOfBoundsException.class, () -> inner.set(0, -1, 1));
         }
     }
 }

@@ -30,6 +30,11 @@ public final class RankEnvironment {
 
     private RankEnvironment() {}
 
+    /** Whether somebody has started this process as a rank. */
+    public static boolean isSet(Map<String, String> variables) {
+        return variables.containsKey(RANK) || variables.containsKey(TORCHRUN_RANKS);
+    }
+
     /**
      * Joins the world as the rank that the variables name.
      *
@@ -39,6 +44,13 @@ public final class RankEnvironment {
     public static MemoryFabric join(Map<String, String> variables, Duration defaultDeadline) {
         if (!variables.containsKey(RANK) && variables.containsKey(TORCHRUN_RANKS)) {
             return joinTorchrun(variables, defaultDeadline);
+        }
+        if (!isSet(variables)) {
+            throw new IllegalArgumentException(
+                    """
+                    environment variable %s is not set, so nobody has started this process as a \
+                    rank: expected a start by ./weft launch -n RANKS -- PROGRAM, or by torchrun"""
+                            .formatted(RANK));
         }
         int ranks = number(variables, RANKS);
         int rank = number(variables, RANK);

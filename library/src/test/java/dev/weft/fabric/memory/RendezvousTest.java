@@ -368,8 +368,11 @@ class RendezvousTest {
 
     @Test
     void theEnvironmentIsCheckedWithItsValues() {
-        assertRefused(Map.of(), "environment variable WEFT_RANKS is not set");
-        assertRefused(Map.of("WEFT_RANKS", "two"), "environment variable WEFT_RANKS is two");
+        assertRefused(Map.of(), "expected a start by ./weft launch -n RANKS -- PROGRAM");
+        assertRefused(Map.of("WEFT_RANK", "0"), "environment variable WEFT_RANKS is not set");
+        assertRefused(
+                Map.of("WEFT_RANK", "0", "WEFT_RANKS", "two"),
+                "environment variable WEFT_RANKS is two");
         assertRefused(Map.of("WEFT_RANKS", "2", "WEFT_RANK", "-1"), "WEFT_RANK is -1");
         assertRefused(Map.of("WEFT_RANKS", "0", "WEFT_RANK", "0"), "0 ranks: expected 1 to 4096");
         assertRefused(
