@@ -3,6 +3,7 @@ package dev.weft.cli;
 import static dev.weft.report.Text.text;
 
 import dev.weft.cli.console.Console;
+import dev.weft.cli.console.UsageException;
 import dev.weft.cli.console.WeftCommand;
 import dev.weft.cli.options.Rates;
 import dev.weft.fabric.Fabric;
@@ -20,6 +21,7 @@ import java.util.List;
 import java.util.stream.IntStream;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Unmatched;
 
 /** {@code weft demo}: a run on a link that is as slow as this machine's product. */
@@ -60,6 +62,7 @@ final class DemoCommand extends WeftCommand {
 
     @Override
     public Integer call() {
+        check();
         double seconds = productSeconds();
         long bytes = M / RANKS * K * TYPE.bytes();
         String rate = Rates.text(bytes * Byte.SIZE / seconds);
@@ -69,11 +72,7 @@ final class DemoCommand extends WeftCommand {
                                 SECONDS / (PRODUCTS_PER_ROUND * seconds),
                                 FEWEST_ROUNDS,
                                 MOST_ROUNDS);
-        List<String> run = new ArrayList<>(List.of("run", "-n", "" + RANKS));
-        run.addAll(List.of("--gm", "" + M, "--gk", "" + K, "--gn", "" + N));
-        run.addAll(List.of("--rhs", "column-sharded", "--link", rate));
-        run.addAll(List.of("--warmup", "1", "--iterations", "" + rounds));
-        run.addAll(more);
+        List<String> run = run(rate, rounds);
         Console console = console(false);
         console.info(
                 text(
@@ -87,6 +86,25 @@ final class DemoCommand extends WeftCommand {
         String[] arguments = run.toArray(String[]::new);
         CommandLine line = Main.commandLine(arguments).setOut(out()).setErr(err());
         return Main.execute(line, arguments);
+    }
+
+    /** Refuses options that run does not have, before anything is measured. */
+    private void check() {
+        String[] arguments = run("1gbit", FEWEST_ROUNDS).toArray(String[]::new);
+        try {
+            Main.commandLine(arguments).parseArgs(arguments);
+        } catch (ParameterException e) {
+            throw new UsageException(e.getMessage());
+        }
+    }
+
+    private List<String> run(String rate, int rounds) {
+        List<String> run = new ArrayList<>(List.of("run", "-n", "" + RANKS));
+        run.addAll(List.of("--gm", "" + M, "--gk", "" + K, "--gn", "" + N));
+        run.addAll(List.of("--rhs", "column-sharded", "--link", rate));
+        run.addAll(List.of("--warmup", "1", "--iterations", "" + rounds));
+        run.addAll(more);
+        return run;
     }
 
     /** Of one rank, while the other multiplies too. */

@@ -6,6 +6,7 @@ import dev.weft.cli.compat.HelionCommand;
 import dev.weft.cli.compat.RingCommand;
 import dev.weft.cli.console.ErrorMessage;
 import dev.weft.cli.console.ExitCode;
+import dev.weft.cli.console.OptionSections;
 import dev.weft.cli.console.RunFailedException;
 import dev.weft.cli.console.UsageException;
 import dev.weft.cli.console.Version;
@@ -33,6 +34,7 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
+import picocli.CommandLine.UnmatchedArgumentException;
 
 /** Parses the command line and turns every outcome into an exit code. */
 @Command(
@@ -81,7 +83,11 @@ public final class Main implements Runnable {
                     LauncherCommands.Fuzz.class,
                     LauncherCommands.Prove.class,
                     LauncherCommands.Dist.class,
-                    PackKernelsCommand.class);
+                    PackKernelsCommand.class,
+                    CommandLine.HelpCommand.class);
+
+    private static final String COMMON =
+            "try demo, run, plan, sweep, report, ring, fgcc, gather, helion or doctor";
 
     @Spec private CommandSpec spec;
 
@@ -134,8 +140,14 @@ public final class Main implements Runnable {
         CommandLine line = new CommandLine(new Main());
         COMMANDS.stream()
                 .filter(command -> arguments.length > 0 && isNamed(command, arguments[0]))
+                // It tells of all the others.
+                .filter(command -> command != CommandLine.HelpCommand.class)
                 .findFirst()
                 .ifPresentOrElse(line::addSubcommand, () -> addAll(line));
+        CommandLine run = line.getSubcommands().get("run");
+        if (run != null) {
+            OptionSections.in(run.getCommandSpec(), RunCommand.HELP_SECTIONS);
+        }
         return line.setCaseInsensitiveEnumValuesAllowed(false)
                 .setUsageHelpAutoWidth(false)
                 .setUsageHelpWidth(100)
@@ -157,8 +169,18 @@ public final class Main implements Runnable {
     /** Picocli would print the whole usage text; one line with a pointer to it is enough. */
     private static int usageError(ParameterException failure, String[] arguments) {
         CommandLine command = failure.getCommandLine();
+        String message = ErrorMessage.oneLine(failure.getMessage());
+        if (failure instanceof UnmatchedArgumentException unknown) {
+            List<String> similar = unknown.getSuggestions();
+            if (!similar.isEmpty()) {
+                message += ", did you mean " + similar.getFirst().replaceFirst("^weft ", "") + "?";
+            } else if (command.getParent() == null) {
+                String name = unknown.getUnmatched().getFirst();
+                message = ErrorMessage.oneLine("unknown command '" + name + "': " + COMMON);
+            }
+        }
         String help = "; see '" + command.getCommandSpec().qualifiedName() + " --help'";
-        ErrorMessage.print(command.getErr(), ErrorMessage.oneLine(failure.getMessage()) + help);
+        ErrorMessage.print(command.getErr(), message + help);
         return ExitCode.USAGE;
     }
 
@@ -194,8 +216,6 @@ public final class Main implements Runnable {
 
     @Override
     public void run() {
-        throw new ParameterException(
-                spec.commandLine(),
-                "no command given: try demo, run, plan, sweep, report, ring, fgcc, gather, helion or doctor");
+        throw new ParameterException(spec.commandLine(), "no command given: " + COMMON);
     }
 }

@@ -55,7 +55,7 @@ public record Conclusion(double saved, double noise, String sentence) {
         }
         if (Double.isNaN(noise)) {
             return text(
-                    "%d rounds are too few to tell the noise: expected --iterations %d or more.",
+                    "Too few rounds (%d) to tell the noise: expected --iterations %d or more.",
                     views.pipelined().us().size(), FEWEST_ROUNDS);
         }
         String margin = text("(+-%.1f%%)", 100 * noise);

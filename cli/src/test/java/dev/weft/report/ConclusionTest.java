@@ -55,7 +55,7 @@ class ConclusionTest {
         Conclusion few = of(1000, 1000, 2000, 1000.0, 1100.0);
         assertTrue(Double.isNaN(few.noise()));
         assertEquals(
-                "2 rounds are too few to tell the noise: expected --iterations 3 or more.",
+                "Too few rounds (2) to tell the noise: expected --iterations 3 or more.",
                 few.sentence());
         assertTrue(
                 Conclusion.of(new RecordMaker().ranks(1, 1).record())

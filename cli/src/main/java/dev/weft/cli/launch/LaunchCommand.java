@@ -23,7 +23,8 @@ import picocli.CommandLine.Parameters;
 @Command(
         name = "launch",
         description = {
-            "Starts a program once per rank. Each process has its rank, the number of ranks and",
+            "Starts a program once per rank, as processes of this host.",
+            "Each process has its rank, the number of ranks and",
             "where they meet in its environment: WEFT_RANK, WEFT_RANKS, WEFT_JOB, WEFT_TOKEN and",
             "WEFT_DEADLINE_MS, which World.joined() reads, and RANK, LOCAL_RANK, WORLD_SIZE,",
             "LOCAL_WORLD_SIZE, GROUP_RANK, GROUP_WORLD_SIZE, MASTER_ADDR, MASTER_PORT and",
@@ -46,7 +47,7 @@ import picocli.CommandLine.Parameters;
 public final class LaunchCommand extends WeftCommand {
 
     @Option(
-            names = {"-n", "--n-ranks", "--nproc-per-node"},
+            names = {"-n", "--ranks", "--n-ranks", "--nproc-per-node"},
             paramLabel = "R",
             description = "Processes to start (default: ${DEFAULT-VALUE}).")
     int ranks = 2;

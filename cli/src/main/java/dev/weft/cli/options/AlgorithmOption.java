@@ -10,6 +10,7 @@ public final class AlgorithmOption {
 
     @Option(
             names = "--algorithm",
+            converter = LowerCase.class,
             paramLabel = "NAME",
             description =
                     "auto, ring, bidirectional-ring, mesh-push, mesh-pull, direct or sequential;"

@@ -8,6 +8,7 @@ public final class DtypeOption {
 
     @Option(
             names = "--dtype",
+            converter = LowerCase.class,
             paramLabel = "TYPE",
             description = "Type of the inputs: fp16, bf16 or fp32 (default: ${DEFAULT-VALUE}).")
     String label;

@@ -23,6 +23,7 @@ public final class ExecutionOptions {
 
     @Option(
             names = {"-r", "--run-mode"},
+            converter = LowerCase.class,
             paramLabel = "MODE",
             description =
                     "Where: auto, cpu, cuda, npu or sim; cuda is NVIDIA GPUs, rank r on number r"
@@ -34,6 +35,7 @@ public final class ExecutionOptions {
 
     @Option(
             names = "--peers",
+            converter = LowerCase.class,
             paramLabel = "WHERE",
             description =
                     "With -r cuda: device, where every rank runs on a GPU, its own or a shared one;"
@@ -42,7 +44,7 @@ public final class ExecutionOptions {
     String peers;
 
     @Option(
-            names = {"-v", "--soc-version"},
+            names = {"-v", "--machine", "--soc-version"},
             paramLabel = "NAME|FILE",
             description =
                     "The machine to simulate: a name, for example Ascend910B1, here (what"
@@ -54,6 +56,7 @@ public final class ExecutionOptions {
 
     @Option(
             names = "--order",
+            converter = LowerCase.class,
             paramLabel = "NAME",
             description =
                     "Where products are summed: whole, as one rank would over all of K, or by-rank,"
@@ -76,6 +79,7 @@ public final class ExecutionOptions {
 
     @Option(
             names = "--engine",
+            converter = LowerCase.class,
             paramLabel = "NAME",
             description =
                     "Product engine. On the CPU: portable, the fastest whose bits are the same on"
@@ -136,6 +140,7 @@ public final class ExecutionOptions {
 
     @Option(
             names = "--chunk-rule",
+            converter = LowerCase.class,
             paramLabel = "RULE",
             description =
                     "weft, or ascend: the Ascend example's chunks of --base-m x --base-n tiles and"

@@ -14,6 +14,7 @@ public final class LauncherOptions {
 
     @Option(
             names = "--launcher",
+            converter = LowerCase.class,
             paramLabel = "KIND",
             description =
                     "What the ranks are: threads of one JVM, processes of this host, or mpi:"

@@ -18,13 +18,14 @@ public final class ProblemOptions {
     private static final long DEFAULT_SEED = 19;
 
     @Option(
-            names = {"-n", "--n-ranks"},
+            names = {"-n", "--ranks", "--n-ranks"},
             paramLabel = "R",
             description = "Ranks of the world (default: ${DEFAULT-VALUE}).")
     public int ranks = 2;
 
     @Option(
             names = "--op",
+            converter = LowerCase.class,
             paramLabel = "NAME",
             description =
                     "allgather-matmul: ranks hold rows of A, and each gets the product of all of"
@@ -74,17 +75,23 @@ public final class ProblemOptions {
 
     @Option(
             names = "--a-dtype",
+            converter = LowerCase.class,
             paramLabel = "TYPE",
             description = "Type of A where it differs (default: --dtype).")
     public String aDtype;
 
     @Option(
             names = "--b-dtype",
+            converter = LowerCase.class,
             paramLabel = "TYPE",
             description = "Type of B where it differs (default: --dtype).")
     public String bDtype;
 
-    @Option(names = "--out-dtype", paramLabel = "TYPE", description = "Type of C (default: fp32).")
+    @Option(
+            names = "--out-dtype",
+            converter = LowerCase.class,
+            paramLabel = "TYPE",
+            description = "Type of C (default: fp32).")
     public String outDtype;
 
     @Mixin public RhsOption rhs = new RhsOption(false);
@@ -100,6 +107,7 @@ public final class ProblemOptions {
 
     @Option(
             names = "--data",
+            converter = LowerCase.class,
             paramLabel = "KIND",
             description =
                     "Generated data: normal (standard normal) or seed19 (integers 1 to 4)"

@@ -11,7 +11,7 @@ public final class RanksOption {
     private static final String NAME = "--n-ranks";
 
     @Option(
-            names = {"-n", NAME},
+            names = {"-n", "--ranks", NAME},
             paramLabel = "R",
             description =
                     "Ranks of the world, 1 to 4096 (default: ${DEFAULT-VALUE}, or as many as were"

@@ -10,6 +10,7 @@ public final class RhsOption {
 
     @Option(
             names = "--rhs",
+            converter = LowerCase.class,
             paramLabel = "KIND",
             description =
                     "B on the ranks: column-sharded, where they share the work, or replicated,"

@@ -24,6 +24,7 @@ public final class RunModeOptions {
 
     @Option(
             names = {"-r", "--run-mode"},
+            converter = LowerCase.class,
             paramLabel = "MODE",
             description =
                     "Where: auto, cpu, cuda or sim; cuda is NVIDIA GPUs, rank r on number r modulo"
@@ -32,7 +33,7 @@ public final class RunModeOptions {
     String mode = "auto";
 
     @Option(
-            names = {"-v", "--soc-version"},
+            names = {"-v", "--machine", "--soc-version"},
             paramLabel = "NAME|FILE",
             description =
                     "The machine to simulate: a name, for example trn2, here (what ./weft calibrate"
@@ -56,14 +57,18 @@ public final class RunModeOptions {
         }
     }
 
-    /** Refuses what a simulation cannot do without or has no use for. */
-    public static void checkSimulated(String machine, ParseResult given) {
+    /** Refuses to go on without a machine, and names those there are. */
+    public static void requireMachine(String what, String machine) {
         if (machine == null) {
             throw new UsageException(
-                    "--run-mode sim needs --soc-version: expected one of %s, here, or a model's"
-                            + " .json",
-                    String.join(", ", Machines.names()));
+                    "%s needs -v: expected one of %s, here, or a model's .json",
+                    what, String.join(", ", Machines.names()));
         }
+    }
+
+    /** Refuses what a simulation cannot do without or has no use for. */
+    public static void checkSimulated(String machine, ParseResult given) {
+        requireMachine("--run-mode sim", machine);
         if (MpiEnvironment.current().launched()) {
             throw new UsageException(
                     "--run-mode sim simulates all ranks in one process: start it without mpirun");

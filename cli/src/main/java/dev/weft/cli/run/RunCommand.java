@@ -21,6 +21,7 @@ import dev.weft.report.Verification;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.util.List;
+import java.util.Map;
 import java.util.stream.IntStream;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -55,6 +56,16 @@ import picocli.CommandLine.Mixin;
 public final class RunCommand extends WeftCommand {
 
     @Mixin RunOptions options;
+
+    /** Headings of the help text, by the option before which each stands. */
+    public static final Map<String, String> HELP_SECTIONS =
+            Map.of(
+                    "--ranks", "What is computed",
+                    "--run-mode", "Where and how",
+                    "--base-m", "Workers and chunks",
+                    "--warmup", "Rounds and results",
+                    "--a", "Your own matrices",
+                    "--json", "Records, reports and explanations");
 
     @Override
     public Integer call() throws IOException {

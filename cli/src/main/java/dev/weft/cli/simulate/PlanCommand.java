@@ -6,6 +6,7 @@ import dev.weft.cli.console.Progress;
 import dev.weft.cli.console.UsageException;
 import dev.weft.cli.console.WeftCommand;
 import dev.weft.cli.data.CommandFiles;
+import dev.weft.cli.options.LowerCase;
 import dev.weft.cli.options.NumberList;
 import dev.weft.cli.options.OptionValues;
 import dev.weft.cli.options.ProblemOptions;
@@ -74,7 +75,7 @@ public final class PlanCommand extends WeftCommand {
     long n;
 
     @Option(
-            names = {"-n", "--n-ranks"},
+            names = {"-n", "--ranks", "--n-ranks"},
             paramLabel = "LIST",
             description =
                     "Numbers of ranks to choose from, such as 8, 4,6 or 2..64 (default: 2, 4, 8 and"
@@ -85,6 +86,7 @@ public final class PlanCommand extends WeftCommand {
 
     @Option(
             names = "--order",
+            converter = LowerCase.class,
             paramLabel = "ORDER",
             description =
                     "Where products are summed: whole, by-rank or by-rank-bf16 (default: whole).")

@@ -2,9 +2,11 @@ package dev.weft.cli.simulate;
 
 import dev.weft.cli.console.UsageException;
 import dev.weft.cli.options.DtypeOption;
+import dev.weft.cli.options.LowerCase;
 import dev.weft.cli.options.OptionValues;
 import dev.weft.cli.options.ProblemSpec;
 import dev.weft.cli.options.RhsOption;
+import dev.weft.cli.options.RunModeOptions;
 import dev.weft.sim.Machine;
 import dev.weft.tensor.DType;
 import picocli.CommandLine.Mixin;
@@ -15,9 +17,8 @@ import picocli.CommandLine.ParseResult;
 final class SimOptions {
 
     @Option(
-            names = {"-v", "--soc-version"},
+            names = {"-v", "--machine", "--soc-version"},
             paramLabel = "NAME|FILE",
-            required = true,
             description =
                     "The machine: a name, for example Ascend910B1, here (what ./weft calibrate"
                             + " measured), or a model's .json.")
@@ -25,6 +26,7 @@ final class SimOptions {
 
     @Option(
             names = "--op",
+            converter = LowerCase.class,
             paramLabel = "NAME",
             description =
                     "allgather-matmul, or matmul-reduce-scatter or matmul-allreduce, where K is cut"
@@ -35,6 +37,7 @@ final class SimOptions {
 
     @Option(
             names = "--out-dtype",
+            converter = LowerCase.class,
             paramLabel = "TYPE",
             defaultValue = "fp32",
             description = "Type of C (default: ${DEFAULT-VALUE}).")
@@ -60,6 +63,7 @@ final class SimOptions {
     }
 
     Machine machine() {
+        RunModeOptions.requireMachine("a simulation", socVersion);
         return SimRules.machine(socVersion);
     }
 

@@ -74,7 +74,7 @@ public final class SweepCommand extends WeftCommand {
     String n;
 
     @Option(
-            names = {"-n", "--n-ranks"},
+            names = {"-n", "--ranks", "--n-ranks"},
             paramLabel = "LIST",
             defaultValue = "8",
             description = "Ranks (default: ${DEFAULT-VALUE}).")
@@ -91,7 +91,7 @@ public final class SweepCommand extends WeftCommand {
     String algorithm;
 
     @Option(
-            names = "--splits",
+            names = {"--splits", "--splits-per-rank"},
             paramLabel = "LIST",
             description = "Chunks per shard (default: as many as the machine would take).")
     String splits;
@@ -208,7 +208,8 @@ public final class SweepCommand extends WeftCommand {
                         algorithms(),
                         splits == null
                                 ? List.of(0)
-                                : NumberList.parseInts("--splits", splits, 1, Integer.MAX_VALUE),
+                                : NumberList.parseInts(
+                                        "--splits-per-rank", splits, 1, Integer.MAX_VALUE),
                         common.aType(),
                         common.outType(),
                         common.columnSharded(rhs, spec.commandLine().getParseResult()),

@@ -2,6 +2,7 @@ package dev.weft.cli.view;
 
 import dev.weft.cli.console.Console;
 import dev.weft.cli.console.TextTarget;
+import dev.weft.cli.console.UsageException;
 import dev.weft.cli.console.Version;
 import dev.weft.cli.options.ReportOptions;
 import dev.weft.report.CallSpans;
@@ -10,6 +11,8 @@ import dev.weft.report.ReportPage;
 import dev.weft.report.ShownRun;
 import dev.weft.report.TraceJson;
 import java.io.IOException;
+import java.util.Arrays;
+import java.util.Locale;
 import java.util.Map;
 
 /** Where {@code --report} and {@code --trace} write; each file is there whole or not at all. */
@@ -22,8 +25,20 @@ public final class ReportFiles {
     /** Refuses targets that cannot be written, before anything runs. */
     public ReportFiles(ReportOptions options) {
         this.options = options;
+        checkEnding("--report", options.report, ".html", ".htm");
+        checkEnding("--trace", options.trace, ".json");
         this.report = TextTarget.file("--report", options.report);
         this.trace = TextTarget.file("--trace", options.trace);
+    }
+
+    /** Another ending would promise another kind of file. */
+    private static void checkEnding(String option, String file, String... endings) {
+        if (file != null
+                && file.contains(".")
+                && Arrays.stream(endings).noneMatch(file.toLowerCase(Locale.ROOT)::endsWith)) {
+            throw new UsageException(
+                    "%s %s: expected a name that ends in %s", option, file, endings[0]);
+        }
     }
 
     /** One run: its page and its trace. */

@@ -115,7 +115,7 @@ class RingCommandTest {
                 "--lnc 3 | lnc 3: expected 1 or 2",
                 "--hostfile h.txt | --hostfile h.txt is for mpirun: it needs --launcher mpi",
                 "-r npu | --run-mode 'npu': expected one of auto, cpu, cuda, sim",
-                "-r sim | --run-mode sim needs --soc-version: expected one of",
+                "-r sim | --run-mode sim needs -v: expected one of",
                 "-v nothing | --soc-version: unknown machine 'nothing'",
                 "-r sim -v trn2 --launcher processes | --launcher is for real ranks",
                 "-r sim -v nothing | --soc-version: unknown machine 'nothing'",

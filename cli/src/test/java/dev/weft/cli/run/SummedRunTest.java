@@ -200,7 +200,7 @@ class SummedRunTest {
             value = {
                 "--keep-gathered | --keep-gathered with --op matmul-allreduce: expected none",
                 "--peers host | --peers host says where the peers of a GPU are",
-                "-r sim | --run-mode sim needs --soc-version",
+                "-r sim | --run-mode sim needs -v",
                 "--base-m 8 | --base-m with --op",
                 "--comm-blocks 2 | --comm-blocks with --op",
                 "--rhs replicated | --rhs with --op",
