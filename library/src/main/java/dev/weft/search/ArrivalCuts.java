@@ -47,7 +47,7 @@ public final class ArrivalCuts {
         }
         double bestUs = price.us(best);
         for (List<Block> last : lastChunks(chunkRows.getLast(), k, n, elementBytes, grid)) {
-            for (List<List<Block>> before : befores(whole, k, grid)) {
+            for (List<List<Block>> before : befores(whole, k, n, grid)) {
                 List<List<Block>> cut = new ArrayList<>(before);
                 cut.add(last);
                 ArrivalCut candidate = new ArrivalCut(cut);
@@ -74,16 +74,47 @@ public final class ArrivalCuts {
         return blocks;
     }
 
-    /** All chunks but the last as they are, or the one before it in two halves of its columns. */
-    private static List<List<List<Block>>> befores(List<List<Block>> whole, long k, TileGrid grid) {
+    /** Blocks of so many rows; what is left is part of the last one. */
+    private static List<Block> inBlocks(long rows, long k, long each) {
+        List<Block> blocks = new ArrayList<>();
+        long left = rows;
+        for (; left >= 2 * each; left -= each) {
+            blocks.addAll(one(each, k));
+        }
+        blocks.addAll(one(left, k));
+        return blocks;
+    }
+
+    /**
+     * All chunks but the last as they are, or in blocks of one to four rounds of the grid, or the
+     * one before the last in two halves of its columns. Blocks pay if a long chunk comes before a
+     * short one: it would still be multiplied when the last rows are there. Halves of columns are
+     * for a chunk of one round: tiles of a second round could not use the first half before the
+     * first round has ended.
+     */
+    private static List<List<List<Block>>> befores(
+            List<List<Block>> whole, long k, long n, TileGrid grid) {
         List<List<Block>> before = whole.subList(0, whole.size() - 1);
         List<List<List<Block>>> result = new ArrayList<>(List.of(before));
+        if (before.isEmpty()) {
+            return result;
+        }
+        long round = roundRows(n, grid.width(), grid);
         long half = k / 2 / grid.kBlock() * grid.kBlock();
-        if (!before.isEmpty() && half > 0) {
+        long rows = before.getLast().getFirst().rows();
+        if (half > 0 && rows <= round) {
             List<List<Block>> halved = new ArrayList<>(before);
-            long rows = before.getLast().getFirst().rows();
             halved.set(halved.size() - 1, List.of(new Block(rows, List.of(half, k - half), false)));
             result.add(halved);
+        }
+        for (int rounds = 1; rounds <= 4; rounds++) {
+            long each = rounds * round;
+            if (before.stream().anyMatch(chunk -> chunk.getFirst().rows() >= 2 * each)) {
+                result.add(
+                        before.stream()
+                                .map(chunk -> inBlocks(chunk.getFirst().rows(), k, each))
+                                .toList());
+            }
         }
         return result;
     }
