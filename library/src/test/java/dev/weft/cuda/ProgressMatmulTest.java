@@ -166,7 +166,7 @@ class ProgressMatmulTest {
         Tiling ofTheExample = new Tiling(128, 256, 64, 8, 3);
         assertEquals(best, Kind.HOPPER.tiling(null));
         assertEquals(ofTheExample, Kind.HOPPER.tiling(ofTheExample));
-        assertEquals(new Tiling(128, 128, 64, 8, 3), Kind.MMA.tiling(null));
+        assertEquals(new Tiling(128, 256, 64, 8, 3), Kind.MMA.tiling(null));
         assertEquals(
                 "tiles of 128 x 256 x 64 by 8 warps in 3 stages: expected one of those of"
                         + " simt_gemm.cu, [128 x 128 x 16 by 8 warps in 2 stages]",

@@ -64,13 +64,23 @@ public record GatedKernel(
                 new Tiling(128, 128, 64, 8, 4),
                 new Tiling(128, 128, 64, 8, 3)),
         /** Asynchronous copies and warp products: compute capability 8 and later. */
-        MMA(KernelVariants.MMA_GEMM, 256, 32_768, 0, 2, new Tiling(128, 128, 64, 8, 3)),
+        MMA(
+                KernelVariants.MMA_GEMM,
+                256,
+                49_152,
+                0,
+                1,
+                new Tiling(128, 256, 64, 8, 3),
+                new Tiling(128, 128, 64, 8, 3)),
         /** Plain multiply-adds of any types: compute capability 8 and later. */
         SIMT(KernelVariants.SIMT_GEMM, 256, 16_896, 0, 2, new Tiling(128, 128, 16, 8, 2));
 
         final String source;
         final int threads;
+
+        /** Of the first tiling. */
         final int stageBytes;
+
         final int otherBytes;
 
         /** Thread blocks that its registers let one multiprocessor hold. */
@@ -78,7 +88,7 @@ public record GatedKernel(
 
         final int rows;
 
-        /** Those that it has; the first one suits most products best. */
+        /** Those that it has, the best for most products first. */
         final List<Tiling> tilings;
 
         Kind(
@@ -126,6 +136,15 @@ public record GatedKernel(
             return wanted == null ? tilings.getFirst() : wanted;
         }
 
+        /** The first tiling for which a GPU has the shared memory. */
+        Tiling fittingTiling(Gpu gpu) {
+            int most = gpu.sharedBytesPerMultiprocessor() - RESERVED_SHARED_BYTES;
+            return tilings.stream()
+                    .filter(tiling -> GatedKernel.sharedBytes(this, tiling) <= most)
+                    .findFirst()
+                    .orElse(tilings.getLast());
+        }
+
         /** The best kind for a GPU, or the one that the user forces. */
         static Kind of(Gpu gpu) {
             String forced = System.getProperty(KIND_PROPERTY);
@@ -160,7 +179,8 @@ public record GatedKernel(
             int blocks,
             int share) {
         Kind kind = Kind.of(gpu);
-        return load(gpu, kind, kind.tiling(null), in, out, bTransposed, shards, blocks, share);
+        return load(
+                gpu, kind, kind.fittingTiling(gpu), in, out, bTransposed, shards, blocks, share);
     }
 
     /** One that continues sums and counts its tiles, for a grid that has the GPU to itself. */
@@ -172,7 +192,7 @@ public record GatedKernel(
                     "sums over ranks with kernel simt: expected hopper or mma in -D%s"
                             .formatted(KIND_PROPERTY));
         }
-        Tiling tiling = kind.tiling(null);
+        Tiling tiling = kind.fittingTiling(gpu);
         return load(gpu, kind, tiling, in, out, bTransposed, shards, blocks, 0, true);
     }
 
@@ -238,13 +258,18 @@ public record GatedKernel(
                     tiling.stages() == kind.tilings.getFirst().stages()
                             ? KernelVariants.hopperGemm(operands, cluster)
                             : KernelVariants.hopperGemm(operands, cluster, tiling.stages());
-            case MMA -> KernelVariants.mmaGemm(operands, gpu.architecture());
+            case MMA -> KernelVariants.mmaGemm(operands, gpu.architecture(), tiling.width());
             case SIMT -> KernelVariants.simtGemm(gpu.architecture());
         };
     }
 
+    /** Only the kernel for older cards is compiled for the width of its tiles. */
     private static int sharedBytes(Kind kind, Tiling tiling) {
-        return kind.otherBytes + kind.stageBytes * tiling.stages();
+        int stageBytes =
+                kind == Kind.MMA
+                        ? (tiling.rows() + tiling.width()) * tiling.blockK() * Short.BYTES
+                        : kind.stageBytes;
+        return kind.otherBytes + stageBytes * tiling.stages();
     }
 
     /** Dynamic shared memory of a thread block. */
@@ -291,7 +316,7 @@ public record GatedKernel(
 
     public TileShape shape() {
         int width = tiling.width();
-        // Hopper's kernel has tiles of half the width too, for the last round.
+        // Kernels with wide tiles have some of half the width too, for the last round.
         int narrow = width == 256 ? width / 2 : width;
         return new TileShape(kind.rows * cluster, width, narrow, blocks / cluster);
     }

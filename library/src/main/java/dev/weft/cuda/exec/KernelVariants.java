@@ -41,6 +41,9 @@ public final class KernelVariants {
     private static final List<String> READY_ARCHITECTURES = List.of("sm_80", "sm_90");
     private static final List<Integer> CLUSTERS = List.of(1, 2);
 
+    /** The source's own width of tiles. */
+    private static final int MMA_COLUMNS = 256;
+
     private KernelVariants() {}
 
     /** The texts of all files by name; they come along with these classes. */
@@ -87,6 +90,17 @@ public final class KernelVariants {
     /** The gated product for any card from sm_80 on. */
     public static KernelKey mmaGemm(Operands operands, String architecture) {
         return new KernelKey(MMA_GEMM, operands.options(), architecture);
+    }
+
+    /** The same with tiles of at most {@code width} columns, 256 or 128. */
+    public static KernelKey mmaGemm(Operands operands, String architecture, int width) {
+        KernelKey usual = mmaGemm(operands, architecture);
+        if (width == MMA_COLUMNS) {
+            return usual;
+        }
+        List<String> options = new ArrayList<>(usual.options());
+        options.add("-DTILE_COLUMNS=" + width);
+        return new KernelKey(MMA_GEMM, options, architecture);
     }
 
     /** A gated product whose tiles may start from sums in memory, and are counted. */

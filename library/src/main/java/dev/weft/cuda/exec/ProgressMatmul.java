@@ -67,7 +67,7 @@ public final class ProgressMatmul implements AutoCloseable {
                 GatedKernel.load(
                         gpu,
                         kind,
-                        kind.tiling(tiling),
+                        tiling == null ? kind.fittingTiling(gpu) : kind.tiling(tiling),
                         a.dtype(),
                         c.dtype(),
                         bTransposed,
