@@ -376,32 +376,30 @@ __device__ __forceinline__ void multiply(
     const Schedule& s, int t, const Tile& tile, u32 stages, Barriers barriers, Ring& ring, int group, const Output& out,
     int& pending) {
     float d[WIDTH / 2];
-    int previous = -1;
-    int kb = 0;
+    const int add = SUMS ? s.startsFromSums : 0;
 #if SUMS
-    if (s.startsFromSums) {
+    if (add) {
         loadSums<WIDTH>(d, stages, barriers, ring, group);
-    } else {
+    } else
+#endif
+    {
+        // The products of the first block do not read these, but the compiler needs to know where they begin.
 #pragma unroll
         for (int i = 0; i < WIDTH / 2; i++) d[i] = 0.0f;
     }
     // The first block stands by itself: in the loop, the compiler would take the lines above for part of what is in
     // flight, and let no two products be so.
-    multiplyBlock<WIDTH>(d, stages, barriers, ring, group, s.startsFromSums);
-    previous = ring.stage;
+    multiplyBlock<WIDTH>(d, stages, barriers, ring, group, add);
+    int previous = ring.stage;
     ring.advance();
-    kb = 1;
-#endif
-    for (; kb < s.kBlocks; kb++) {
+    for (int kb = 1; kb < s.kBlocks; kb++) {
 #if SUMS
         if (kb == SIGNAL_BLOCK) countPending(s, pending, group);
 #endif
-        multiplyBlock<WIDTH>(d, stages, barriers, ring, group, kb > 0);
+        multiplyBlock<WIDTH>(d, stages, barriers, ring, group, 1);
         // One block of products stays in flight while the stage before it is given back.
         wgmmaWait<1>();
-        if (previous >= 0) {
-            release(barriers, previous);
-        }
+        release(barriers, previous);
         previous = ring.stage;
         ring.advance();
     }
