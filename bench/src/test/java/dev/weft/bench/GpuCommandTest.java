@@ -40,8 +40,8 @@ class GpuCommandTest {
                         + " queue, helion",
                 "gpu --only calls,x | --only 'x': expected some of overlap, shared, calls,"
                         + " queue, helion",
-                "gpu --rows 0 | --rows 0: expected numbers from 1 to 9",
-                "gpu --rows 1,10 | --rows 10: expected numbers from 1 to 9",
+                "gpu --rows 0 | --rows 0: expected numbers from 1 to 13",
+                "gpu --rows 1,14 | --rows 14: expected numbers from 1 to 13",
                 "gpu --rows one | 'one' is not an int",
                 "gpu --iterations 0 | --iterations 0: expected 1 to 100000",
                 "gpu --cores 2 | '--cores'",

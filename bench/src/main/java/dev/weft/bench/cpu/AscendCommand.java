@@ -3,6 +3,7 @@ package dev.weft.bench.cpu;
 import dev.weft.bench.measure.BenchRecord;
 import dev.weft.bench.measure.BenchRow;
 import dev.weft.bench.measure.DeviceBench;
+import dev.weft.bench.peers.BenchFolder;
 import dev.weft.bench.peers.ChildCommand;
 import dev.weft.cli.console.Console;
 import dev.weft.cli.console.JsonTarget;

@@ -4,6 +4,7 @@ import dev.weft.bench.measure.BenchCase;
 import dev.weft.bench.measure.BenchRecord;
 import dev.weft.bench.measure.DeviceBench;
 import dev.weft.bench.measure.SkippedException;
+import dev.weft.bench.peers.BenchFolder;
 import dev.weft.cli.console.Console;
 import dev.weft.cli.console.JsonTarget;
 import dev.weft.cli.console.Version;

@@ -5,6 +5,7 @@ import dev.weft.cuda.GpuStream;
 import dev.weft.cuda.exec.DeviceCheck;
 import java.time.Duration;
 import java.util.List;
+import java.util.Optional;
 
 /**
  * What every case of the GPU bench is given. The GPU is bound to the command's thread.
@@ -13,6 +14,7 @@ import java.util.List;
  * @param quick smaller problems and fewer rounds: shows that the bench works, not how fast Weft is
  * @param iterations rounds that count
  * @param rows numbers of the overlap table's rows
+ * @param pytorch that takes turns too, where it is installed
  */
 record GpuBench(
         Gpu gpu,
@@ -20,13 +22,9 @@ record GpuBench(
         GpuStream stream,
         boolean quick,
         int iterations,
-        List<Integer> rows) {
+        List<Integer> rows,
+        Optional<GpuPytorch> pytorch) {
 
     /** After which a call that hangs has failed: far more than any call takes. */
     static final Duration DEADLINE = Duration.ofSeconds(10);
-
-    /** Whether PyTorch's times, which are an H200's, mean anything here. */
-    boolean isPytorchsCard() {
-        return gpu.name().contains("H200");
-    }
 }

@@ -3,6 +3,8 @@ package dev.weft.bench.gpu;
 import dev.weft.bench.measure.BenchRecord;
 import dev.weft.bench.measure.BenchRow;
 import dev.weft.bench.measure.DeviceBench;
+import dev.weft.bench.measure.Resources;
+import dev.weft.bench.peers.BenchFolder;
 import dev.weft.cli.console.Console;
 import dev.weft.cli.console.JsonTarget;
 import dev.weft.cli.console.Version;
@@ -13,6 +15,7 @@ import dev.weft.ffi.CublasLt;
 import dev.weft.ffi.CudaDevices;
 import java.io.IOException;
 import java.io.PrintWriter;
+import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -28,8 +31,9 @@ import picocli.CommandLine.Option;
         versionProvider = Version.class,
         sortOptions = false,
         description =
-                "Weft on one GPU beside cuBLAS's product alone and the bare gather. They take"
-                        + " turns, and every row is verified. Leave the machine alone meanwhile.",
+                "Weft on one GPU compared with cuBLAS's product alone, the bare gather and, where"
+                        + " it is installed, PyTorch. They take turns, and every row is verified."
+                        + " Leave the machine alone meanwhile.",
         footer = {
             "",
             "Examples:",
@@ -52,6 +56,8 @@ public final class GpuCommand extends DeviceBench {
     private static final int QUICK_ITERATIONS = 3;
     private static final int MAX_ITERATIONS = 100_000;
     private static final int QUICK_ROWS = 3;
+    private static final List<String> WITH_PYTORCH =
+            List.of(GpuOverlapRow.ITEM, GpuSharedCase.ITEM);
 
     @Option(
             names = "--only",
@@ -66,7 +72,9 @@ public final class GpuCommand extends DeviceBench {
             names = "--rows",
             paramLabel = "NUMBERS",
             split = ",",
-            description = "Only these rows of overlap, 1 to 9 (default: all; --quick: 1,2,3).")
+            description =
+                    "Only these rows of overlap, 1 to 13: even shards to 9, uneven ones 10, few rows"
+                            + " from 11 on (default: all; --quick: 1,2,3).")
     List<Integer> rows;
 
     @Option(
@@ -109,13 +117,15 @@ public final class GpuCommand extends DeviceBench {
         console.print(
                 "%s, driver for CUDA %s, cublasLt %s"
                         .formatted(gpu, machine.get("driver"), machine.get("cublasLt")));
-        console.print(
-                rounds
-                        + " rounds; times in us, median/distance between the quartiles; PyTorch's"
-                        + " were measured on an H200 before");
-        try (DeviceCheck check = new DeviceCheck(gpu);
+        console.print(rounds + " rounds; times in us, median/distance between the quartiles");
+        try (Resources opened = new Resources();
+                DeviceCheck check = new DeviceCheck(gpu);
                 GpuStream stream = GpuStream.create()) {
-            GpuBench bench = new GpuBench(gpu, check, stream, quick, rounds, numbers);
+            Optional<GpuPytorch> pytorch =
+                    items.stream().anyMatch(WITH_PYTORCH::contains)
+                            ? pytorch(opened, machine, console)
+                            : Optional.empty();
+            GpuBench bench = new GpuBench(gpu, check, stream, quick, rounds, numbers, pytorch);
             for (GpuCase each : cases()) {
                 if (items.contains(each.item())) {
                     each.rows().run(bench, table);
@@ -133,6 +143,23 @@ public final class GpuCommand extends DeviceBench {
                         List.of());
         target.write(record::write);
         return table.rows().stream().allMatch(BenchRow::verified) ? ExitCode.OK : ExitCode.SOFTWARE;
+    }
+
+    /** Where it is not installed, its columns stay empty. */
+    private Optional<GpuPytorch> pytorch(
+            Resources opened, Map<String, Object> machine, Console console)
+            throws IOException, InterruptedException {
+        Path folder = opened.add(BenchFolder.create()).path();
+        try {
+            GpuPytorch pytorch = opened.add(new GpuPytorch(folder, console::print));
+            machine.put("pytorch", pytorch.name());
+            console.print(pytorch.name() + " takes turns");
+            return Optional.of(pytorch);
+        } catch (IOException e) {
+            machine.put("pytorch", "none");
+            console.print("without PyTorch: " + e.getMessage());
+            return Optional.empty();
+        }
     }
 
     private static Map<String, Object> machine(Gpu gpu) throws IOException {

@@ -11,12 +11,13 @@ import java.util.function.Consumer;
 
 /**
  * Gather and product at once beside the longer of the two alone: one rank on the GPU, its peers in
- * host memory behind the bus. Every shape has a row with outputs of fp16 and one with fp32. Used by
- * one thread.
+ * host memory behind the bus. Every shape has a row with outputs of the inputs' type, in which
+ * PyTorch takes turns too, and one with fp32. Used by one thread.
  */
 final class GpuOverlapCase {
 
     private static final int MIN_WARMUP = 3;
+    private static final int MAX_WARMUP = 500;
 
     /** A link that has slept is slow at first: so much is moved before the small rows count. */
     private static final long WARMUP_BYTES = 2L << 30;
@@ -24,7 +25,8 @@ final class GpuOverlapCase {
     /**
      * A small problem, until the JVM has compiled what issues calls: else it shows in the times.
      */
-    private static final GpuOverlapRow HOST_WARMUP = new GpuOverlapRow(0, 4, 1024, 512, 512, 0, 0);
+    private static final GpuOverlapRow HOST_WARMUP =
+            new GpuOverlapRow(0, DType.FP16, Shards.even(1024, 4), 512, 512);
 
     private static final int HOST_WARMUP_ROUNDS = 3000;
     private static final int QUICK_HOST_WARMUP_ROUNDS = 100;
@@ -37,7 +39,7 @@ final class GpuOverlapCase {
     void run(GpuBench bench, Consumer<BenchRow> sink) throws IOException, InterruptedException {
         for (int number : bench.rows()) {
             GpuOverlapRow shape = GpuOverlapRow.of(number);
-            for (DType out : List.of(DType.FP16, DType.FP32)) {
+            for (DType out : List.of(shape.type(), DType.FP32)) {
                 String name = shape.name(out);
                 sink.accept(
                         GpuCase.attempt(
@@ -51,13 +53,11 @@ final class GpuOverlapCase {
         warmHostUp(bench);
         try (GpuData data = data(bench, shape);
                 GpuOverlapSides sides = new GpuOverlapSides(bench, data, out, TIMED_SEED)) {
+            if (out == shape.type()) {
+                sides.addPytorch();
+            }
             Map<String, Samples> times = sides.take(warmup(bench, shape), bench.iterations());
-            return shape.measured(
-                    out,
-                    times,
-                    sides.counts(),
-                    sides.verify(VERIFIED_SEED),
-                    bench.isPytorchsCard());
+            return shape.measured(out, times, sides.counts(), sides.verify(VERIFIED_SEED));
         }
     }
 
@@ -65,7 +65,7 @@ final class GpuOverlapCase {
         long bytesPerRound = 4 * shape.m() * shape.k() * DType.FP16.bytes();
         return bench.quick()
                 ? MIN_WARMUP
-                : Math.toIntExact(Math.max(MIN_WARMUP, WARMUP_BYTES / bytesPerRound));
+                : Math.clamp(WARMUP_BYTES / bytesPerRound, MIN_WARMUP, MAX_WARMUP);
     }
 
     private void warmHostUp(GpuBench bench) throws IOException, InterruptedException {
@@ -80,7 +80,6 @@ final class GpuOverlapCase {
     }
 
     private static GpuData data(GpuBench bench, GpuOverlapRow shape) {
-        Shards shards = Shards.even(shape.m(), shape.ranks());
-        return GpuData.of(bench, DType.FP16, shards, shape.k(), shape.n());
+        return GpuData.of(bench, shape.type(), shape.shards(), shape.k(), shape.n());
     }
 }

@@ -1,6 +1,7 @@
 package dev.weft.bench.gpu;
 
 import dev.weft.bench.measure.BenchRow;
+import dev.weft.plan.Shards;
 import dev.weft.report.Samples;
 import dev.weft.tensor.DType;
 import java.util.ArrayList;
@@ -9,61 +10,64 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.stream.IntStream;
 
 /**
- * A row of the bench's overlap table: M x K rows of A on so many ranks, times B of K x N. Pure.
+ * A row of the bench's overlap table: rows of A on so many ranks, times B of K x N. Pure.
  *
  * @param number of the row, from 1
- * @param pytorchSequentialUs what PyTorch took on an H200 with peers on the host, fp16 in and out:
- *     gather, then product
- * @param pytorchPipelinedUs the best of its pipelined ways, measured likewise
+ * @param type of A and B
  */
-record GpuOverlapRow(
-        int number,
-        int ranks,
-        long m,
-        long k,
-        long n,
-        double pytorchSequentialUs,
-        double pytorchPipelinedUs) {
+record GpuOverlapRow(int number, DType type, Shards shards, long k, long n) {
 
     static final String ITEM = "overlap";
 
     private static final long LARGE_ROWS = 4096;
 
-    /** All rows, in the order of their numbers. */
+    /** All rows, in the order of their numbers: even shards, uneven ones, few rows. */
     static final List<GpuOverlapRow> ROWS =
             List.of(
-                    new GpuOverlapRow(1, 2, 2048, 2048, 1024, 114, 144),
-                    new GpuOverlapRow(2, 2, 4096, 4096, 4096, 513, 398),
-                    new GpuOverlapRow(3, 2, 8192, 4096, 4096, 979, 704),
-                    new GpuOverlapRow(4, 4, 8192, 4096, 4096, 1287, 1005),
-                    new GpuOverlapRow(5, 8, 8192, 4096, 4096, 1463, 1154),
-                    new GpuOverlapRow(6, 8, 16384, 4096, 4096, 2910, 2274),
-                    new GpuOverlapRow(7, 8, 4096, 16384, 6656, 3319, 2294),
-                    new GpuOverlapRow(8, 8, 8192, 4096, 14336, 2390, 1713),
-                    new GpuOverlapRow(9, 4, 8192, 8192, 28672, 6870, 5929));
+                    even(1, 2, 2048, 2048, 1024),
+                    even(2, 2, 4096, 4096, 4096),
+                    even(3, 2, 8192, 4096, 4096),
+                    even(4, 4, 8192, 4096, 4096),
+                    even(5, 8, 8192, 4096, 4096),
+                    even(6, 8, 16384, 4096, 4096),
+                    even(7, 8, 4096, 16384, 6656),
+                    even(8, 8, 8192, 4096, 14336),
+                    even(9, 4, 8192, 8192, 28672),
+                    new GpuOverlapRow(10, DType.BF16, Shards.of(3000, 0, 4191, 1001), 4096, 4096),
+                    even(11, 4, 4, 4096, 14336),
+                    even(12, 4, 32, 4096, 14336),
+                    even(13, 4, 128, 4096, 14336));
+
+    private static GpuOverlapRow even(int number, int ranks, long m, long k, long n) {
+        return new GpuOverlapRow(number, DType.FP16, Shards.even(m, ranks), k, n);
+    }
+
+    long m() {
+        return shards.totalRows();
+    }
 
     static GpuOverlapRow of(int number) {
         return ROWS.get(number - 1);
     }
 
     String name(DType out) {
-        return "row " + number + ": " + this + ", fp16 to " + out.label();
+        return "row %d: %s, %s to %s".formatted(number, this, type.label(), out.label());
     }
 
     /**
      * A row from what was measured for it.
      *
+     * @param times PyTorch's among them, if it has taken turns
      * @param counts figures that are only recorded
-     * @param pytorchsCard whether PyTorch's times were measured on such a card
      */
     BenchRow measured(
             DType out,
             Map<String, Samples> times,
             Map<String, Double> counts,
-            List<BenchRow.Check> checks,
-            boolean pytorchsCard) {
+            List<BenchRow.Check> checks) {
         double cublas = times.get(GpuOverlapSides.CUBLAS).median();
         double pipelined = times.get(GpuOverlapSides.PIPELINED).median();
         double gatedSpeed = cublas / times.get(GpuOverlapSides.GATED).median();
@@ -71,32 +75,33 @@ record GpuOverlapRow(
         double ofLimit = limit / pipelined;
         Map<String, Double> figures = new LinkedHashMap<>();
         figures.put("row", (double) number);
-        figures.put("ranks", (double) ranks);
-        figures.put("m", (double) m);
+        figures.put("ranks", (double) shards.ranks());
+        figures.put("m", (double) m());
         figures.put("k", (double) k);
         figures.put("n", (double) n);
         figures.put("outBytes", (double) out.bytes());
         figures.put("gatedSpeed", gatedSpeed);
-        figures.put("gatedNeeded", gatedNeeded(m));
+        figures.put("gatedNeeded", gatedNeeded(m()));
         figures.put("limitUs", limit);
         figures.put("ofLimit", ofLimit);
         figures.put("needed", pipelinedNeeded(limit));
         figures.putAll(new TreeMap<>(counts));
         List<String> misses = new ArrayList<>();
-        below(misses, "gated", gatedSpeed, "cuBLAS's speed", gatedNeeded(m));
+        below(misses, "gated", gatedSpeed, "cuBLAS's speed", gatedNeeded(m()));
         below(misses, "pipelined", ofLimit, "the limit", pipelinedNeeded(limit));
-        // PyTorch wrote fp16, so only that is compared.
-        if (pytorchsCard && out == DType.FP16) {
-            boolean faster = pipelined < pytorchBestUs();
-            figures.put("pytorchSequentialUs", pytorchSequentialUs);
-            figures.put("pytorchPipelinedUs", pytorchPipelinedUs);
+        if (times.containsKey(GpuPytorch.PIPELINED)) {
+            double best =
+                    Math.min(
+                            times.get(GpuPytorch.SEQUENTIAL).median(),
+                            times.get(GpuPytorch.PIPELINED).median());
+            boolean faster = pipelined < best;
             figures.put("fasterThanPytorch", faster ? 1.0 : 0.0);
             if (!faster) {
                 misses.add(
                         String.format(
                                 Locale.ROOT,
                                 "pipelined is not faster than PyTorch's %.0f us",
-                                pytorchBestUs()));
+                                best));
             }
         }
         return new BenchRow(
@@ -134,12 +139,11 @@ record GpuOverlapRow(
         }
     }
 
-    private double pytorchBestUs() {
-        return Math.min(pytorchSequentialUs, pytorchPipelinedUs);
-    }
-
     @Override
     public String toString() {
-        return "W " + ranks + ", M " + m + " K " + k + " N " + n;
+        List<Long> rows =
+                IntStream.range(0, shards.ranks()).mapToObj(shards::rows).distinct().toList();
+        String uneven = rows.size() > 1 ? " uneven" : "";
+        return "W %d, M %d%s K %d N %d".formatted(shards.ranks(), m(), uneven, k, n);
     }
 }

@@ -5,6 +5,7 @@ import dev.weft.bench.measure.Interleaved;
 import dev.weft.bench.measure.Resources;
 import dev.weft.cuda.CudaAllGatherMatmul;
 import dev.weft.cuda.CudaAllGatherMatmulBuilder;
+import dev.weft.cuda.DeviceMatrix;
 import dev.weft.op.Operator.View;
 import dev.weft.plan.Algorithm;
 import dev.weft.report.Samples;
@@ -14,6 +15,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.function.UnaryOperator;
+import java.util.stream.IntStream;
 
 /**
  * All that takes turns in one row of the overlap table: rank 0 on the GPU, its peers' rows in host
@@ -38,6 +40,7 @@ final class GpuOverlapSides implements AutoCloseable {
     private final CudaAllGatherMatmul sequential;
     private final CudaAllGatherMatmul pipelined;
     private final CudaAllGatherMatmul pipelinedCublas;
+    private Map<String, Interleaved.Turn> ofPytorch = Map.of();
 
     GpuOverlapSides(GpuBench bench, GpuData data, DType out, long seed)
             throws IOException, InterruptedException {
@@ -57,6 +60,17 @@ final class GpuOverlapSides implements AutoCloseable {
         }
     }
 
+    /** PyTorch takes turns too, where it is installed. */
+    void addPytorch() throws IOException, InterruptedException {
+        if (bench.pytorch().isPresent()) {
+            GpuPytorch pytorch = bench.pytorch().get();
+            DeviceMatrix b = data.b();
+            if (pytorch.open(b.dtype(), data.shards(), b.rows(), b.cols())) {
+                ofPytorch = pytorch.turns();
+            }
+        }
+    }
+
     /** From now on every call finds the rows of all ranks in place. */
     private CudaAllGatherMatmul open(DType out, UnaryOperator<CudaAllGatherMatmulBuilder> more) {
         CudaAllGatherMatmul operator =
@@ -70,7 +84,10 @@ final class GpuOverlapSides implements AutoCloseable {
 
     /** The limit is a gather without any cut. */
     private void requireOneCopyPerPeer() {
-        int peers = data.shards().ranks() - 1;
+        long peers =
+                IntStream.range(1, data.shards().ranks())
+                        .filter(rank -> data.shards().rows(rank) > 0)
+                        .count();
         if (sequential.copiesPerCall() != peers) {
             throw new IllegalStateException(
                     "the gather alone makes %d copies: expected %d, one per peer"
@@ -94,6 +111,7 @@ final class GpuOverlapSides implements AutoCloseable {
         turns.put(SEQUENTIAL, () -> takeNs(sequential, View.PIPELINED));
         turns.put(PIPELINED, () -> takeNs(pipelined, View.PIPELINED));
         turns.put(PIPELINED_CUBLAS, () -> takeNs(pipelinedCublas, View.PIPELINED));
+        turns.putAll(ofPytorch);
         return GpuCase.take(turns, warmup, rounds);
     }
 

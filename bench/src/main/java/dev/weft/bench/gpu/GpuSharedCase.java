@@ -35,9 +35,6 @@ final class GpuSharedCase {
     private static final long TIMED_SEED = 21;
     private static final long VERIFIED_SEED = 22;
 
-    /** By ranks, what PyTorch's fused operator took on one H200. */
-    private static final Map<Integer, Double> PYTORCH_US = Map.of(2, 7400.0, 4, 21e3, 8, 42e3);
-
     private GpuSharedCase() {}
 
     static void run(GpuBench bench, Consumer<BenchRow> sink)
@@ -57,12 +54,7 @@ final class GpuSharedCase {
                 GpuSharedRanks shared = new GpuSharedRanks(bench, data, TIMED_SEED)) {
             int warmup = bench.quick() ? QUICK_WARMUP : WARMUP;
             Map<String, Samples> times = shared.take(warmup, bench.iterations());
-            return row(
-                    ranks,
-                    shared.automatic(),
-                    times,
-                    shared.verify(VERIFIED_SEED),
-                    bench.isPytorchsCard());
+            return row(ranks, shared.automatic(), times, shared.verify(VERIFIED_SEED));
         }
     }
 
@@ -72,11 +64,7 @@ final class GpuSharedCase {
      * @param automatic what Weft chose
      */
     static BenchRow row(
-            int ranks,
-            String automatic,
-            Map<String, Samples> times,
-            List<BenchRow.Check> checks,
-            boolean pytorchsCard) {
+            int ranks, String automatic, Map<String, Samples> times, List<BenchRow.Check> checks) {
         double products = ranks * times.get(GpuSharedRanks.CUBLAS).median();
         Map<String, Double> figures = new LinkedHashMap<>();
         figures.put("ranks", (double) ranks);
@@ -89,9 +77,6 @@ final class GpuSharedCase {
             figures.put(name + "OverProducts", times.get(name).median() / products);
         }
         figures.put("needed", NEEDED);
-        if (pytorchsCard) {
-            figures.put("pytorchFusedUs", PYTORCH_US.get(ranks));
-        }
         List<String> misses = new ArrayList<>();
         double over = figures.get("autoOverProducts");
         if (!(over <= NEEDED)) {

@@ -4,6 +4,7 @@ import dev.weft.bench.measure.BenchRow;
 import dev.weft.bench.measure.Interleaved;
 import dev.weft.bench.measure.Resources;
 import dev.weft.cuda.CudaAllGatherMatmul;
+import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.GpuStream;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.World;
@@ -24,6 +25,8 @@ import java.util.stream.LongStream;
 final class GpuSharedRanks implements AutoCloseable {
 
     static final String CUBLAS = "cublas";
+
+    private static final int FUSED_WARMUP = 2;
 
     /** Weft's own choice first. */
     static final List<Algorithm> ALGORITHMS =
@@ -89,8 +92,30 @@ final class GpuSharedRanks implements AutoCloseable {
         };
     }
 
-    /** cuBLAS's product on the device; of the algorithms the time until all ranks have theirs. */
-    Map<String, Samples> take(int warmup, int rounds) {
+    /**
+     * cuBLAS's product on the device; of the algorithms, and of PyTorch's fused operator, the time
+     * until all ranks have theirs.
+     */
+    Map<String, Samples> take(int warmup, int rounds) throws IOException, InterruptedException {
+        Map<String, Samples> times = takeTurns(warmup, rounds);
+        if (bench.pytorch().isPresent()) {
+            takeFused(bench.pytorch().get(), rounds, times);
+        }
+        return times;
+    }
+
+    /** After the others: its ranks are processes, which share the GPU by time slices. */
+    private void takeFused(GpuPytorch pytorch, int rounds, Map<String, Samples> times)
+            throws IOException, InterruptedException {
+        DeviceMatrix b = data.b();
+        if (pytorch.openFused(data.shards().ranks(), data.a().rows(), b.rows(), b.cols())) {
+            Map<String, Interleaved.Turn> turn = Map.of(GpuPytorch.FUSED, pytorch::takeFusedNs);
+            times.putAll(GpuCase.take(turn, FUSED_WARMUP, rounds));
+        }
+        pytorch.free();
+    }
+
+    private Map<String, Samples> takeTurns(int warmup, int rounds) {
         int ranks = data.shards().ranks();
         long[] cublasNs = new long[rounds];
         long[][][] startNs = new long[ALGORITHMS.size()][rounds][ranks];

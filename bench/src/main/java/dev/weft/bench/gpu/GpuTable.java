@@ -44,8 +44,9 @@ final class GpuTable implements Consumer<BenchRow> {
                     figure("of limit", 9, "ofLimit", "%.3f"),
                     figure("needed", 7, "needed", "%.2f"),
                     time("with cublas", 13, GpuOverlapSides.PIPELINED_CUBLAS),
-                    figure("PyTorch seq", 12, "pytorchSequentialUs", "%.0f"),
-                    figure("pipelined", 10, "pytorchPipelinedUs", "%.0f"),
+                    time("PyTorch: mm", 13, GpuPytorch.PRODUCT),
+                    time("sequential", 13, GpuPytorch.SEQUENTIAL),
+                    time("pipelined", 13, GpuPytorch.PIPELINED),
                     new Column("faster", 7, GpuTable::faster),
                     new Column("verdict", 8, GpuTable::verdict));
 
@@ -61,7 +62,7 @@ final class GpuTable implements Consumer<BenchRow> {
                     figure("over", 7, "meshPullOverProducts", "%.3f"),
                     time("ring", 14, "ring"),
                     figure("over", 7, "ringOverProducts", "%.3f"),
-                    figure("PyTorch", 9, "pytorchFusedUs", "%.0f"),
+                    time("PyTorch fused", 15, GpuPytorch.FUSED),
                     new Column("verdict", 8, GpuTable::verdict));
 
     private static final List<Column> CALLS =

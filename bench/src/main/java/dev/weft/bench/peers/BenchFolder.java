@@ -1,6 +1,5 @@
-package dev.weft.bench.cpu;
+package dev.weft.bench.peers;
 
-import dev.weft.bench.peers.Children;
 import dev.weft.files.Folders;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -11,7 +10,7 @@ import java.nio.file.Path;
  * A folder for one bench's own files. It is removed when it is closed, and when the JVM ends
  * otherwise than by being killed.
  */
-final class BenchFolder implements AutoCloseable {
+public final class BenchFolder implements AutoCloseable {
 
     private final Path path;
     private final Thread hook = new Thread(this::removeAtEnd, "weft-bench-folder");
@@ -20,13 +19,13 @@ final class BenchFolder implements AutoCloseable {
         this.path = path;
     }
 
-    static BenchFolder create() throws IOException {
+    public static BenchFolder create() throws IOException {
         BenchFolder folder = new BenchFolder(Files.createTempDirectory("weft-bench-"));
         Runtime.getRuntime().addShutdownHook(folder.hook);
         return folder;
     }
 
-    Path path() {
+    public Path path() {
         return path;
     }
 
