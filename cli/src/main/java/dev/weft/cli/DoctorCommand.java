@@ -5,6 +5,7 @@ import static dev.weft.report.Text.text;
 import dev.weft.cli.console.Version;
 import dev.weft.cli.console.WeftCommand;
 import dev.weft.cuda.Gpu;
+import dev.weft.cuda.exec.GatedKernel;
 import dev.weft.fabric.memory.ShmJob;
 import dev.weft.ffi.CublasLt;
 import dev.weft.ffi.CudaDevices;
@@ -144,14 +145,26 @@ final class DoctorCommand extends WeftCommand {
     }
 
     private static String describe(int gpu) {
+        int major = CudaDevices.attribute(gpu, CudaDevices.COMPUTE_MAJOR);
+        int minor = CudaDevices.attribute(gpu, CudaDevices.COMPUTE_MINOR);
         return text(
-                "%s, compute capability %d.%d, %.1f GiB, %d multiprocessors, %d copy engines",
+                "%s, compute capability %d.%d, %.1f GiB, %d multiprocessors, %d copy engines, %s",
                 CudaDevices.name(gpu),
-                CudaDevices.attribute(gpu, CudaDevices.COMPUTE_MAJOR),
-                CudaDevices.attribute(gpu, CudaDevices.COMPUTE_MINOR),
+                major,
+                minor,
                 CudaDevices.totalMemory(gpu) / 0x1p30,
                 CudaDevices.attribute(gpu, CudaDevices.MULTIPROCESSORS),
-                CudaDevices.attribute(gpu, CudaDevices.COPY_ENGINES));
+                CudaDevices.attribute(gpu, CudaDevices.COPY_ENGINES),
+                kernel(10 * major + minor));
+    }
+
+    /** Which kernel runs there, or why none does. */
+    private static String kernel(int capability) {
+        try {
+            return "kernel " + GatedKernel.Kind.of(capability).label();
+        } catch (IllegalStateException | IllegalArgumentException e) {
+            return "no kernel: " + e.getMessage();
+        }
     }
 
     private static String kernels() {

@@ -4,13 +4,17 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.weft.cuda.exec.GatedKernel;
+import dev.weft.cuda.exec.GatedKernel.Kind;
 import dev.weft.cuda.exec.KernelVariants;
 import dev.weft.cuda.exec.TileShape;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /** What is decided about a kernel before it is loaded. */
 class GatedKernelTest {
@@ -56,5 +60,20 @@ class GatedKernelTest {
         assertThrows(IllegalArgumentException.class, () -> new TileShape(128, 128, 0, 1));
         assertThrows(IllegalArgumentException.class, () -> new TileShape(128, 128, 128, 0));
         assertEquals(27, new TileShape(128, 256, 128, 132).across(6657, 256));
+    }
+
+    @ParameterizedTest
+    @CsvSource({"80, MMA", "86, MMA", "89, MMA", "90, HOPPER", "100, MMA", "103, MMA", "120, MMA"})
+    void everyCardFrom80OnHasAKernel(int capability, Kind kind) {
+        assumeTrue(System.getProperty(GatedKernel.KIND_PROPERTY) == null, "a kernel is forced");
+        assertEquals(kind, Kind.of(capability));
+    }
+
+    @Test
+    void anOlderCardIsRefused() {
+        assumeTrue(System.getProperty(GatedKernel.KIND_PROPERTY) == null, "a kernel is forced");
+        assertEquals(
+                "compute capability 7.5 for the kernel mma: expected 8.0 or later",
+                assertThrows(IllegalStateException.class, () -> Kind.of(75)).getMessage());
     }
 }

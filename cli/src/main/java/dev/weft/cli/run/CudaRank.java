@@ -73,7 +73,7 @@ final class CudaRank implements RankSite<DeviceMatrix> {
 
     @Override
     public String device() {
-        return site.device();
+        return execution.engine().equals("cublas") ? site.device() : site.deviceAndKernel();
     }
 
     @Override

@@ -5,6 +5,7 @@ import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.Gpu;
 import dev.weft.cuda.GpuStream;
 import dev.weft.cuda.exec.DeviceCheck;
+import dev.weft.cuda.exec.GatedKernel;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
@@ -45,6 +46,11 @@ public class CudaSite implements AutoCloseable {
     /** {@code cuda:} and the GPU's name. */
     public final String device() {
         return "cuda: " + gpu.name();
+    }
+
+    /** Likewise, with the kernel that multiplies 16-bit types with the engine {@code gated}. */
+    public final String deviceAndKernel() {
+        return "%s, kernel %s".formatted(device(), GatedKernel.Kind.of(gpu).label());
     }
 
     /** Fresh memory, valid until the close. */

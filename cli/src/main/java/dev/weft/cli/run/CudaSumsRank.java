@@ -80,7 +80,7 @@ final class CudaSumsRank implements RankSite<DeviceMatrix> {
 
     @Override
     public String device() {
-        return site.device();
+        return site.deviceAndKernel();
     }
 
     @Override

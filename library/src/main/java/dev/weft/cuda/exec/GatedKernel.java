@@ -7,6 +7,7 @@ import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import java.util.List;
 import java.util.Locale;
+import java.util.stream.Stream;
 
 /**
  * The product kernel for one kind of operands on one GPU, loaded.
@@ -146,19 +147,46 @@ public record GatedKernel(
         }
 
         /** The best kind for a GPU, or the one that the user forces. */
-        static Kind of(Gpu gpu) {
+        public static Kind of(Gpu gpu) {
+            return of(gpu.capability());
+        }
+
+        /**
+         * Likewise, by compute capability in one number.
+         *
+         * @throws IllegalStateException if the GPU has no instructions for it
+         * @throws IllegalArgumentException with the kinds, if another one is forced
+         */
+        public static Kind of(int capability) {
+            boolean hopper = capability / 10 == 9;
             String forced = System.getProperty(KIND_PROPERTY);
-            Kind kind =
-                    forced == null
-                            ? gpu.hasHopperInstructions() ? HOPPER : MMA
-                            : Kind.valueOf(forced.toUpperCase(Locale.ROOT));
-            if (gpu.capability() < 80 || kind == HOPPER && !gpu.hasHopperInstructions()) {
+            Kind kind = forced == null ? hopper ? HOPPER : MMA : named(forced);
+            if (capability < 80 || kind == HOPPER && !hopper) {
                 throw new IllegalStateException(
-                        "%s has no instructions for the kernel %s: expected compute capability %s"
+                        "compute capability %d.%d for the kernel %s: expected %s"
                                 .formatted(
-                                        gpu, kind.source, kind == HOPPER ? "9.0" : "8.0 or later"));
+                                        capability / 10,
+                                        capability % 10,
+                                        kind.label(),
+                                        kind == HOPPER ? "9.0" : "8.0 or later"));
             }
             return kind;
+        }
+
+        private static Kind named(String name) {
+            return Stream.of(values())
+                    .filter(kind -> kind.label().equals(name))
+                    .findFirst()
+                    .orElseThrow(
+                            () ->
+                                    new IllegalArgumentException(
+                                            "-D%s=%s: expected hopper, mma or simt"
+                                                    .formatted(KIND_PROPERTY, name)));
+        }
+
+        /** {@code hopper}, {@code mma} or {@code simt}. */
+        public String label() {
+            return name().toLowerCase(Locale.ROOT);
         }
     }
 
