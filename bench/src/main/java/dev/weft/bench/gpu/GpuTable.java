@@ -216,7 +216,7 @@ final class GpuTable implements Consumer<BenchRow> {
     }
 
     private static String outType(BenchRow row) {
-        return row.figures().get("outBytes") == 2 ? "fp16" : "fp32";
+        return row.name().substring(row.name().lastIndexOf(' ') + 1);
     }
 
     private static String faster(BenchRow row) {
