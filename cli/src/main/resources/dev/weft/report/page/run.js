@@ -7,6 +7,9 @@ function showHeader(data, run) {
     header.replaceChildren(
         element('p', {class: 'brand'}, element('b', {}, 'Weft'), ` ${kind}`),
         element('h1', {}, data.title));
+    if (data.kind === 'compare') {
+        header.append(conclusion(comparisonSentence(data.runs)));
+    }
     if (run) {
         header.append(element('p', {class: 'subtitle'}, run.subtitle), conclusion(run.conclusion),
             verdict(run.verdict), facts(run.facts));

@@ -314,6 +314,9 @@ class ReportPageIT extends InChromium {
                     page.evaluate(
                             "[...document.querySelectorAll('tbody [data-run]')].map(cell =>"
                                     + " cell.innerText.split('\\n')[0])"));
+            assertEquals(
+                    "other.json and %s are equally fast within the noise (0.0%%).".formatted(IMAGE),
+                    page.text("document.querySelector('[data-conclusion]').textContent"));
             double other = record("other.json").number("speedup");
             double sim = record("sim.json").number("speedup");
             assertEquals(
