@@ -74,23 +74,12 @@ public final class ArrivalCuts {
         return blocks;
     }
 
-    /** Blocks of so many rows; what is left is part of the last one. */
-    private static List<Block> inBlocks(long rows, long k, long each) {
-        List<Block> blocks = new ArrayList<>();
-        long left = rows;
-        for (; left >= 2 * each; left -= each) {
-            blocks.addAll(one(each, k));
-        }
-        blocks.addAll(one(left, k));
-        return blocks;
-    }
-
     /**
-     * All chunks but the last as they are, or in blocks of one to four rounds of the grid, or the
-     * one before the last in two halves of its columns. Blocks pay if a long chunk comes before a
-     * short one: it would still be multiplied when the last rows are there. Halves of columns are
-     * for a chunk of one round: tiles of a second round could not use the first half before the
-     * first round has ended.
+     * All chunks but the last as they are; or the longest with its last one to four rounds of the
+     * grid apart; or the one before the last in two halves of its columns. A cut by rows pays if a
+     * long chunk comes before a short one: it would still be multiplied when the last rows are
+     * there. Halves of columns are for a chunk of one round: tiles of a second round could not use
+     * the first half before the first round has ended.
      */
     private static List<List<List<Block>>> befores(
             List<List<Block>> whole, long k, long n, TileGrid grid) {
@@ -101,22 +90,36 @@ public final class ArrivalCuts {
         }
         long round = roundRows(n, grid.width(), grid);
         long half = k / 2 / grid.kBlock() * grid.kBlock();
-        long rows = before.getLast().getFirst().rows();
+        long rows = rows(before, before.size() - 1);
         if (half > 0 && rows <= round) {
             List<List<Block>> halved = new ArrayList<>(before);
             halved.set(halved.size() - 1, List.of(new Block(rows, List.of(half, k - half), false)));
             result.add(halved);
         }
+        int longest = 0;
+        for (int i = 1; i < before.size(); i++) {
+            if (rows(before, i) >= rows(before, longest)) {
+                longest = i;
+            }
+        }
         for (int rounds = 1; rounds <= 4; rounds++) {
-            long each = rounds * round;
-            if (before.stream().anyMatch(chunk -> chunk.getFirst().rows() >= 2 * each)) {
-                result.add(
-                        before.stream()
-                                .map(chunk -> inBlocks(chunk.getFirst().rows(), k, each))
-                                .toList());
+            long end = rounds * round;
+            long head = rows(before, longest) - end;
+            if (head > 0) {
+                List<List<Block>> cut = new ArrayList<>(before);
+                cut.set(
+                        longest,
+                        List.of(
+                                new Block(head, List.of(k), false),
+                                new Block(end, List.of(k), false)));
+                result.add(cut);
             }
         }
         return result;
+    }
+
+    private static long rows(List<List<Block>> chunks, int index) {
+        return chunks.get(index).getFirst().rows();
     }
 
     /** Some rows as they are, one to three rounds of the grid, and a last block in slices. */
