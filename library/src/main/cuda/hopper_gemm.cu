@@ -137,7 +137,7 @@ __device__ void produce(
         if (s.startsFromSums) {
             // All of its gates are about the sums.
             for (; gate < gateEnd; gate++) {
-                awaitGate(s, t, s.gates + gate);
+                awaitGate(s, t, gate);
             }
             due = s.kBlocks;
             asm volatile("fence.proxy.async.global;" ::: "memory");
@@ -179,7 +179,7 @@ __device__ void produce(
 #endif
             if (kb >= due) {
                 do {
-                    awaitGate(s, t, s.gates + gate);
+                    awaitGate(s, t, gate);
                     gate++;
                     due = gate < gateEnd ? s.gates[gate].kBlock : s.kBlocks;
                 } while (kb >= due);
@@ -432,7 +432,10 @@ __device__ __forceinline__ int multiplyAll(
     for (; t < s.tileCount; t += tileStride()) {
         const Tile tile = tileAt(s, t);
         if (tile.width != WIDTH) break;
+        const bool leads = threadIdx.x == 0 && blockIdx.x % CLUSTER == 0;
+        if (leads) tileBegins(s, t);
         multiply<WIDTH>(s, t, tile, stages, barriers, ring, group, out, pending);
+        if (leads) tileEnds(s, t);
     }
     return t;
 }
@@ -469,6 +472,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) gated_gemm(
 #else
             produce(s, aMaps, &bMap, {}, stages, barriers);
 #endif
+        } else if (blockIdx.x == 0 && threadIdx.x / 32 == 4 * CONSUMER_GROUPS + 1) {
+            watchArrivals(s);
         }
     } else {
         asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");

@@ -276,7 +276,7 @@ __device__ __forceinline__ void multiply(const Schedule& s, int t, const Tile& t
     if (s.startsFromSums) {
         // All of its gates are about the sums.
         for (; gate < gateEnd; gate++) {
-            if (threadIdx.x == 0) awaitGate(s, t, s.gates + gate);
+            if (threadIdx.x == 0) awaitGate(s, t, gate);
         }
         due = NEVER;
         __syncthreads();
@@ -289,7 +289,7 @@ __device__ __forceinline__ void multiply(const Schedule& s, int t, const Tile& t
         if (due <= block) {
             // The one gate. Gates come in ascending order of their K blocks.
             for (; gate < gateEnd && s.gates[gate].kBlock <= block; gate++) {
-                if (threadIdx.x == 0) awaitGate(s, t, s.gates + gate);
+                if (threadIdx.x == 0) awaitGate(s, t, gate);
             }
             due = gate < gateEnd ? s.gates[gate].kBlock : NEVER;
             __syncthreads();
@@ -367,7 +367,9 @@ __device__ __forceinline__ int multiplyAll(int t, const Schedule& s, const Probl
     for (; t < s.tileCount; t += gridDim.x) {
         const Tile tile = s.tiles[t];
         if (tile.width != WIDTH) break;
+        if (threadIdx.x == 0) tileBegins(s, t);
         multiply<WIDTH>(s, t, tile, p);
+        if (threadIdx.x == 0) tileEnds(s, t);
     }
     return t;
 }

@@ -5,6 +5,9 @@
 // Compiled by NVRTC without any header of the toolkit, so everything that is needed is declared here.
 #pragma once
 
+#ifndef CLUSTER
+#define CLUSTER 1 // thread blocks that work on one tile
+#endif
 #ifndef SUMS
 #define SUMS 0 // 1: a tile may start from fp32 sums in memory, and its end is counted
 #endif
@@ -54,7 +57,13 @@ struct Stall {
     u32 pad[2];
 };
 
-// 80 bytes.
+// By the device's clock, in ns. 16 bytes.
+struct Period {
+    u64 begin, end;
+};
+
+// 120 bytes. The last six say where the kernel keeps times, each of which one thread writes; the host reads them when
+// somebody asks for a timeline. What is older than a call was not written by it.
 struct Schedule {
     const Tile* tiles;
     const Gate* gates;
@@ -68,6 +77,12 @@ struct Schedule {
     int startsFromSums; // 0: tiles start from zero
     const int* signals; // by tile: index of the counter that grows when it is stored, or -1; null: none
     u32* counters;
+    Period* busy;       // by tile: when its worker had it; null: no times are kept
+    Period* waits;      // by tile and gate modulo gatesPerTile: when its loads stood still there
+    const int* watched; // flags whose arrival is timed, those of one lane of 32 threads in the order of arrival; or -1
+    u64* arrivals;      // by place in the list
+    int gatesPerTile;   // at most
+    int watchedCount;   // a multiple of 32
 };
 
 __device__ __forceinline__ u32 flagAcquire(const u32* flag) {
@@ -97,26 +112,61 @@ __device__ __noinline__ void raiseStall(const Schedule& s, int tile, int flag, u
     stall->raised = 1u;
 }
 
-// Waits for one gate, by one thread. Acquire: pairs with the copy, or the write in stream order, that published the word
-// after the chunk's bytes. Past the deadline the wait ends, as do all others, and the grid drains with a result that the
-// host throws away.
-__device__ __forceinline__ void awaitGate(const Schedule& s, int tile, const Gate* gate) {
+__device__ __forceinline__ void waitAtGate(const Schedule& s, int tile, int number) {
+    const Gate* gate = s.gates + number;
     const u32* word = s.flags + gate->word;
     const u32 value = s.epoch * gate->perCall + gate->offset;
-    u32 seen = flagAcquire(word);
-    if (reached(seen, value)) return;
     const u64 start = nowNs();
     while (true) {
         __nanosleep(20);
-        seen = flagAcquire(word);
-        if (reached(seen, value)) return;
+        const u32 seen = flagAcquire(word);
+        if (reached(seen, value)) break;
         if (*(volatile u32*)s.stalled != 0u) return;
         if (nowNs() - start > s.deadlineNs) {
             raiseStall(s, tile, gate->flag, seen, value);
             return;
         }
     }
+    // One block of a cluster speaks for all.
+    if (s.busy != nullptr && blockIdx.x % CLUSTER == 0) {
+        s.waits[tile * s.gatesPerTile + number % s.gatesPerTile] = {start, nowNs()};
+    }
 }
+
+// Waits for one gate, by one thread. Acquire: pairs with the copy, or the write in stream order, that published the word
+// after the chunk's bytes. Past the deadline the wait ends, as do all others, and the grid drains with a result that the
+// host throws away.
+__device__ __forceinline__ void awaitGate(const Schedule& s, int tile, int number) {
+    const Gate* gate = s.gates + number;
+    const u32 value = s.epoch * gate->perCall + gate->offset;
+    if (!reached(flagAcquire(s.flags + gate->word), value)) waitAtGate(s, tile, number);
+}
+
+// A worker begins with a tile, by one thread.
+__device__ __forceinline__ void tileBegins(const Schedule& s, int tile) {
+    if (s.busy != nullptr) s.busy[tile].begin = nowNs();
+}
+
+__device__ __forceinline__ void tileEnds(const Schedule& s, int tile) {
+    if (s.busy != nullptr) s.busy[tile].end = nowNs();
+}
+
+// One warp that has nothing else to do: when did which chunk arrive? Only times are read off the flags, no rows.
+__device__ __forceinline__ void watchArrivals(const Schedule& s) {
+    for (int i = threadIdx.x % 32; i < s.watchedCount; i += 32) {
+        const int flag = s.watched[i];
+        if (flag < 0) continue;
+        const u64 start = nowNs();
+        while (!reached(*(volatile const u32*)(s.flags + flag), s.epoch)) {
+            if (*(volatile u32*)s.stalled != 0u || nowNs() - start > s.deadlineNs) return;
+            __nanosleep(200);
+        }
+        s.arrivals[i] = nowNs();
+    }
+}
+
+// The device's clock now, for the host.
+extern "C" __global__ void read_clock(u64* now) { *now = nowNs(); }
 
 #if SUMS
 // A part of K, of another rank: its A is the next source, its B the next of several. 8 bytes.

@@ -137,6 +137,7 @@ extern "C" __global__ void __launch_bounds__(256, 2)
     extern __shared__ __align__(128) float shared[];
     const int bBytes = types.b == FP32 ? 4 : 2;
     for (int t = blockIdx.x; t < s.tileCount; t += gridDim.x) {
+        if (threadIdx.x == 0) tileBegins(s, t);
         const Tile tile = s.tiles[t];
         const Source a = sources[tile.source];
         const u8* rowsOfA = (const u8*)a.data + tile.sourceRow * a.pitch;
@@ -156,7 +157,7 @@ extern "C" __global__ void __launch_bounds__(256, 2)
                 if (gate < gateEnd && s.gates[gate].kBlock <= ahead / GATE_K) {
                     // The one gate. Gates come in ascending order of their K blocks.
                     for (; gate < gateEnd && s.gates[gate].kBlock <= ahead / GATE_K; gate++) {
-                        if (threadIdx.x == 0) awaitGate(s, t, s.gates + gate);
+                        if (threadIdx.x == 0) awaitGate(s, t, gate);
                     }
                     __syncthreads();
                 }
@@ -186,5 +187,6 @@ extern "C" __global__ void __launch_bounds__(256, 2)
         // The next tile's loads may only overwrite what every thread has multiplied.
         __syncthreads();
         store(sum, tile, c, cPitchElements, n, types.c);
+        if (threadIdx.x == 0) tileEnds(s, t);
     }
 }

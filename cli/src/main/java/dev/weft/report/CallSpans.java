@@ -64,11 +64,13 @@ public final class CallSpans {
         RunRecord.Problem problem = record.problem();
         List<List<Integer>> lists = problem.lists();
         int groupSize = problem.largestGroup();
+        // Peers that are host memory do nothing that could be told.
+        boolean alone = "host".equals(record.execution().peers());
         return of(
                 record.ranks(),
                 problem.isSummed(),
                 problem.ranks(),
-                problem.members(),
+                alone ? record.ranks().size() : problem.members(),
                 lists.isEmpty()
                         ? (group, member) -> group * groupSize + member
                         : (group, member) -> lists.get(group).get(member));
@@ -175,8 +177,7 @@ public final class CallSpans {
 
     /**
      * Whether all ranks that take part told all that they did. Of a great many simulated ranks the
-     * first one alone is kept, and a GPU's copies or a library's own gather do not say which rows
-     * came from where.
+     * first one alone is kept, and a library's own gather does not say which rows came from where.
      */
     boolean isWhole() {
         return ranks.size() == members

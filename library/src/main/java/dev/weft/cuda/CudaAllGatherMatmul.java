@@ -9,6 +9,7 @@ import dev.weft.cuda.exec.DeviceEvent;
 import dev.weft.cuda.exec.DeviceOperands;
 import dev.weft.cuda.exec.DeviceProduct;
 import dev.weft.cuda.exec.DeviceResult;
+import dev.weft.cuda.exec.DeviceTimeline;
 import dev.weft.cuda.exec.HostPeers;
 import dev.weft.cuda.exec.Peers;
 import dev.weft.cuda.exec.RingSteps;
@@ -47,6 +48,7 @@ public final class CudaAllGatherMatmul extends CudaOperator {
     private final RingSteps ring;
     private final List<List<DeviceMatrix>> shared;
     private final CudaEngine engine;
+    private final DeviceTimeline timeline;
     private final DeviceResult result;
     private final DeviceOperands operands;
     private DeviceOperands adopted;
@@ -74,7 +76,8 @@ public final class CudaAllGatherMatmul extends CudaOperator {
             List<DeviceProduct> ready,
             RingSteps ring,
             List<List<DeviceMatrix>> shared,
-            CallEvents events) {
+            CallEvents events,
+            DeviceTimeline timeline) {
         super(gpu, fabric, plans, plan, buffers, peers, events, 2);
         this.engine = engine;
         this.aType = buffers.aType();
@@ -84,7 +87,8 @@ public final class CudaAllGatherMatmul extends CudaOperator {
         this.ring = ring;
         this.shared = shared;
         this.operands = operands;
-        this.result = new DeviceResult(plan, buffers, operands, copies, events, ring);
+        this.timeline = timeline;
+        this.result = new DeviceResult(plan, buffers, operands, copies, events, ring, timeline);
     }
 
     /** Takes over the operands as well, and what auto chose this operator from. */
@@ -320,9 +324,18 @@ public final class CudaAllGatherMatmul extends CudaOperator {
 
     @Override
     void ended(int call) {
-        boolean gatheredFirst = plan().pacing().gatherFirst() && view(call) == View.PIPELINED;
+        View view = view(call);
+        boolean gatheredFirst = plan().pacing().gatherFirst() && view == View.PIPELINED;
+        List<DeviceProduct> launched =
+                switch (view) {
+                    case COMPUTE_ONLY -> ready;
+                    case COMM_ONLY -> List.of();
+                    case PIPELINED -> products;
+                };
         result.ended(
                 call,
+                launched,
+                view != View.COMPUTE_ONLY,
                 events.elapsedNs(call),
                 gatheredFirst ? events.gatherNs(call) : 0,
                 call == started());
@@ -336,6 +349,7 @@ public final class CudaAllGatherMatmul extends CudaOperator {
             ring.close();
         }
         copies.close();
+        timeline.close();
     }
 
     @Override

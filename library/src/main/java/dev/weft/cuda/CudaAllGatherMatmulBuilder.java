@@ -13,6 +13,7 @@ import dev.weft.cuda.exec.DeviceLayout;
 import dev.weft.cuda.exec.DeviceOperands;
 import dev.weft.cuda.exec.DevicePeers;
 import dev.weft.cuda.exec.DeviceProduct;
+import dev.weft.cuda.exec.DeviceTimeline;
 import dev.weft.cuda.exec.GatedKernel;
 import dev.weft.cuda.exec.GatedProduct;
 import dev.weft.cuda.exec.HostPeers;
@@ -339,12 +340,21 @@ public final class CudaAllGatherMatmulBuilder
                             work(wanted));
             made.push(events);
             List<List<DeviceMatrix>> results = results(wanted, shared, peers);
+            DeviceTimeline timeline =
+                    new DeviceTimeline(
+                            plan,
+                            list,
+                            wanted.aType().bytes(),
+                            !isStaged(),
+                            kernels.isEmpty() ? null : kernels.getFirst(),
+                            arrives && !products.isEmpty() ? products.getFirst() : null);
+            made.push(timeline);
             if (fabric != null) {
                 fabric.barrier();
             }
             return new CudaAllGatherMatmul(
                     gpu, fabric, all, plan, engine, buffers, shared, peers, copies, products, ready,
-                    ring, results, events);
+                    ring, results, events, timeline);
         } catch (RuntimeException | Error e) {
             closeAll(made, e);
             throw e;

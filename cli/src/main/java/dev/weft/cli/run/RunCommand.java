@@ -159,10 +159,9 @@ public final class RunCommand extends WeftCommand {
             Inputs inputs = steps.prepare(arena, lock, console, progress);
             ProblemSpec problem = inputs.problem();
             Hosts hosts = Hosts.one(problem.ranks());
+            int tellers = execution.hostPeers() ? 1 : problem.ranks();
             RoundListener listener =
-                    page == null
-                            ? null
-                            : new LiveRun(page, problem, execution, hosts, problem.ranks());
+                    page == null ? null : new LiveRun(page, problem, execution, hosts, tellers);
             console.info(steps.ranks(problem, hosts) + ": " + problem.describe());
             if (execution.start() == Launcher.THREADS) {
                 readAll(inputs);

@@ -44,6 +44,11 @@ public interface Copies extends AutoCloseable {
     /** What each lane has been given of a call's copies, for an error; none before they begin. */
     List<FailureReport.Sent> sent(int call);
 
+    /** When this rank's copies of the latest call had ended, since its begin; 0 if unknown. */
+    default long copiedNs(DeviceEvent begin) {
+        return 0;
+    }
+
     /** What threads of the host did for the latest call, from {@code startNs} on. */
     default List<Timeline.Track> tracks(long startNs) {
         return List.of();

@@ -1,6 +1,7 @@
 package dev.weft.cuda.exec;
 
 import dev.weft.cuda.exec.RowRange.Piece;
+import dev.weft.op.Timeline;
 import dev.weft.plan.Chunk;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.Pacing.ArrivalCut;
@@ -13,6 +14,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.TreeMap;
 
 /**
  * A rank's plan as copies on streams: what every lane copies, under which flag it is published, and
@@ -92,6 +94,45 @@ public record CopyList(List<List<Copy>> lanes, List<RowRange> ranges, List<Origi
 
     public static CopyList of(RankPlan plan) {
         return new Writer(plan).write();
+    }
+
+    /**
+     * What arrives at this rank, in lines that each arrive in order: its own lanes, and for each
+     * lane of a peer that pushes what comes from there.
+     */
+    public List<List<Copy>> arriving(RankPlan plan) {
+        List<List<Copy>> lines = new ArrayList<>();
+        for (List<Copy> lane : lanes) {
+            lines.add(lane.stream().filter(copy -> copy.to() == plan.rank()).toList());
+        }
+        Writer writer = new Writer(plan);
+        for (Lane lane : plan.arrivals()) {
+            Map<Integer, List<Copy>> pushed = new TreeMap<>();
+            for (Transfer transfer : lane.transfers()) {
+                if (transfer.initiator() == Transfer.Initiator.SENDER) {
+                    pushed.computeIfAbsent(transfer.from(), from -> new ArrayList<>())
+                            .add(writer.copy(transfer));
+                }
+            }
+            lines.addAll(pushed.values());
+        }
+        lines.removeIf(List::isEmpty);
+        return lines;
+    }
+
+    /** A copy as a timeline tells of it. */
+    Timeline.Span span(Copy copy, int rank, int elementBytes, long startNs, long endNs) {
+        return new Timeline.Span(
+                Timeline.Kind.TRANSFER,
+                copy.source(),
+                copy.from() == rank ? copy.to() : copy.from(),
+                copy.to(),
+                origins.get(copy.flag()).chunk(),
+                copy.firstRow(),
+                copy.rows(),
+                copy.rows() * copy.cols() * elementBytes,
+                startNs,
+                endNs);
     }
 
     private static final class Writer {

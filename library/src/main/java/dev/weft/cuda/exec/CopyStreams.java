@@ -143,7 +143,7 @@ public final class CopyStreams implements Copies {
         this.announced = new boolean[lanes.size()][plan.ranks()];
         for (int i = 0; i < done.length; i++) {
             streams.add(GpuStream.urgent());
-            done[i] = new DeviceEvent();
+            done[i] = DeviceEvent.timed();
             List<TimedSpan> ofLane = new ArrayList<>();
             for (int c = 0; ring != null && c < lanes.get(i).size(); c++) {
                 ofLane.add(new TimedSpan());
@@ -346,7 +346,13 @@ public final class CopyStreams implements Copies {
                 TimedSpan span = spans.get(lane).get(i);
                 if (span.isOf(call)) {
                     Copy copy = lanes.get(lane).get(i);
-                    ofLane.add(span(copy, span.beginNs(begin), span.endNs(begin)));
+                    ofLane.add(
+                            list.span(
+                                    copy,
+                                    plan.rank(),
+                                    layout.dtype().bytes(),
+                                    span.beginNs(begin),
+                                    span.endNs(begin)));
                 }
             }
             tracks.add(new Timeline.Track("copies-" + lane, ofLane));
@@ -354,18 +360,13 @@ public final class CopyStreams implements Copies {
         return tracks;
     }
 
-    private Timeline.Span span(Copy copy, long startNs, long endNs) {
-        return new Timeline.Span(
-                Timeline.Kind.TRANSFER,
-                copy.source(),
-                copy.from() == plan.rank() ? copy.to() : copy.from(),
-                copy.to(),
-                list.origins().get(copy.flag()).chunk(),
-                copy.firstRow(),
-                copy.rows(),
-                copy.rows() * copy.cols() * layout.dtype().bytes(),
-                startNs,
-                endNs);
+    @Override
+    public long copiedNs(DeviceEvent begin) {
+        long last = 0;
+        for (DeviceEvent end : done) {
+            last = Math.max(last, end.nsSince(begin));
+        }
+        return last;
     }
 
     @Override

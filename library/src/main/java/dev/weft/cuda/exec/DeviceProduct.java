@@ -1,6 +1,7 @@
 package dev.weft.cuda.exec;
 
 import dev.weft.cuda.GpuStream;
+import java.util.Optional;
 
 /** A product whose rows wait for the flags of what they are made of. One thread at a time. */
 public interface DeviceProduct extends AutoCloseable {
@@ -15,6 +16,14 @@ public interface DeviceProduct extends AutoCloseable {
      * @param epoch what the flags must have reached
      */
     void launch(int place, int epoch, GpuStream stream);
+
+    /** When its tiles were multiplied; none where nobody keeps that. */
+    default Optional<TileTimes> times() {
+        return Optional.empty();
+    }
+
+    /** Lets its kernel note when chunks arrive, if it can. */
+    default void watch(ArrivalTimes arrivals) {}
 
     @Override
     void close();

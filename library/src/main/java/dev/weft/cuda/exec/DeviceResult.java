@@ -21,6 +21,9 @@ public final class DeviceResult implements Result<DeviceMatrix> {
     /** Null where every shard has a place of its own. */
     private final RingSteps ring;
 
+    private final DeviceTimeline timeline;
+    private List<DeviceProduct> products = List.of();
+    private boolean copied;
     private int gatheredCall;
     private int call;
     private long endNs;
@@ -34,13 +37,15 @@ public final class DeviceResult implements Result<DeviceMatrix> {
             DeviceOperands operands,
             Copies copies,
             CallEvents events,
-            RingSteps ring) {
+            RingSteps ring,
+            DeviceTimeline timeline) {
         this.plan = plan;
         this.buffers = buffers;
         this.operands = operands;
         this.copies = copies;
         this.events = events;
         this.ring = ring;
+        this.timeline = timeline;
     }
 
     /** Rows are being gathered for this call, into the buffer of its parity. */
@@ -56,11 +61,21 @@ public final class DeviceResult implements Result<DeviceMatrix> {
     /**
      * A call has been awaited.
      *
+     * @param multiplied the products that it launched
+     * @param gathers whether it copied rows
      * @param gatheredNs how long the gather took where it came first, otherwise 0
      * @param last whether no later call is under way
      */
-    public void ended(int endedCall, long tookNs, long gatheredNs, boolean last) {
+    public void ended(
+            int endedCall,
+            List<DeviceProduct> multiplied,
+            boolean gathers,
+            long tookNs,
+            long gatheredNs,
+            boolean last) {
         call = endedCall;
+        products = multiplied;
+        copied = gathers;
         endNs = System.nanoTime();
         elapsedNs = tookNs;
         gatherNs = gatheredNs;
@@ -94,14 +109,14 @@ public final class DeviceResult implements Result<DeviceMatrix> {
     }
 
     /**
-     * The device tells when the call began and ended, and in between only where it gathers first,
-     * and of a ring with two buffers, where it tells of every copy and of every shard's product.
-     * Where rows go through host memory, the lanes between hosts tell of every chunk.
+     * Every copy and every tile, as the device's clock tells; of a ring with two buffers every copy
+     * and every shard's product. Where rows go through host memory, the lanes between hosts tell of
+     * every chunk. With a library's product, and of a call behind which another one was started,
+     * only the begin and the end are known, and where it gathers first the time in between.
      */
     @Override
     public Timeline timeline() {
         int rank = plan.rank();
-        Shards shards = plan.chunks().shards();
         long startNs = endNs - elapsedNs;
         List<Timeline.Track> tracks = new ArrayList<>();
         if (ring != null && alone) {
@@ -109,6 +124,29 @@ public final class DeviceResult implements Result<DeviceMatrix> {
             tracks.add(ring.track(call, events.beginOf(call)));
             return new Timeline(rank, startNs, elapsedNs, tracks);
         }
+        Timeline told = alone ? timeline.of(products, events, call, copiedNs(), endNs) : null;
+        if (told == null) {
+            return untold();
+        }
+        tracks.addAll(told.tracks());
+        tracks.addAll(copies.tracks(told.startNs()));
+        return new Timeline(rank, told.startNs(), elapsedNs, tracks);
+    }
+
+    /** When rows had come, as far as this rank knows; 0 if none were to. */
+    private long copiedNs() {
+        if (!copied || gatherNs > 0) {
+            return gatherNs;
+        }
+        long ownNs = copies.copiedNs(events.beginOf(call));
+        return ownNs > 0 ? ownNs : elapsedNs;
+    }
+
+    private Timeline untold() {
+        int rank = plan.rank();
+        Shards shards = plan.chunks().shards();
+        long startNs = endNs - elapsedNs;
+        List<Timeline.Track> tracks = new ArrayList<>();
         if (!plan.lanes().isEmpty()) {
             long peerRows = shards.totalRows() - shards.rows(rank);
             long end = gatherNs > 0 ? gatherNs : elapsedNs;

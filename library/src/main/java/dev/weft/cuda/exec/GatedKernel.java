@@ -14,13 +14,20 @@ import java.util.stream.Stream;
  *
  * @param kind which source it comes from
  * @param function what is launched
+ * @param clockReader a kernel that tells what the device's clock says
  * @param cluster thread blocks that share the loads of B
  * @param blocks thread blocks in the grid
  * @param tiling of a thread block
  * @param sums whether tiles may start from sums in memory, and are counted
  */
 public record GatedKernel(
-        Kind kind, long function, int cluster, int blocks, Tiling tiling, boolean sums) {
+        Kind kind,
+        long function,
+        long clockReader,
+        int cluster,
+        int blocks,
+        Tiling tiling,
+        boolean sums) {
 
     /**
      * Forces a kind, to try the one for older cards on a new one: {@code hopper}, {@code mma} or
@@ -253,6 +260,7 @@ public record GatedKernel(
         KernelKey plain = key(gpu, kind, tiling, operands(in, out, bTransposed), cluster);
         KernelKey key = sums ? KernelVariants.withSums(plain) : plain;
         long function = KernelCache.function(gpu, key, "gated_gemm");
+        long clockReader = KernelCache.function(gpu, key, "read_clock");
         int sharedBytes = sharedBytes(kind, tiling);
         CudaModules.setMaxDynamicShared(function, sharedBytes);
         int fitting = fitting(gpu, kind, sharedBytes, function, cluster);
@@ -276,7 +284,7 @@ public record GatedKernel(
                                     share > 1 ? " for each of " + share + " ranks" : ""));
         }
         int grid = blocks == 0 ? fitting : blocks / cluster * cluster;
-        return new GatedKernel(kind, function, cluster, grid, tiling, sums);
+        return new GatedKernel(kind, function, clockReader, cluster, grid, tiling, sums);
     }
 
     private static KernelKey key(

@@ -12,6 +12,7 @@ import dev.weft.tensor.DType;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
+import java.util.Optional;
 
 /**
  * One product, ready to be launched: its schedule and its descriptions of A, B and C are on the
@@ -19,9 +20,9 @@ import java.util.List;
  */
 public final class GatedProduct implements DeviceProduct {
 
-    private static final long SCHEDULE_BYTES = 80;
+    private static final long SCHEDULE_BYTES = 120;
     private static final long EPOCH_AT = 48;
-    private static final long SOURCES_AT = 80;
+    private static final long SOURCES_AT = SCHEDULE_BYTES;
     private static final long SUMS_AT = 512;
     private static final long PARTS_AT = SUMS_AT + CudaModules.TENSOR_MAP_BYTES;
     private static final int SOURCE_BYTES = 16;
@@ -40,6 +41,10 @@ public final class GatedProduct implements DeviceProduct {
     private final DeviceBuffer sides;
     private final DeviceBuffer parts;
     private final long placeBytes;
+
+    /** Null where no times are kept. */
+    private final TileTimes times;
+
     private final MemorySegment arguments;
     private final MemorySegment pointers;
 
@@ -95,6 +100,7 @@ public final class GatedProduct implements DeviceProduct {
         this.sources = describe(places, kernel.kind().rows);
         this.placeBytes = sources.bytes() / places.size();
         this.signals = upload(schedule.signals());
+        this.times = TileTimes.of(schedule, kernel.blocks() / kernel.cluster());
         this.arguments = arena.allocate(PARTS_AT + 16, 64);
         this.pointers = arena.allocate(11 * 8, 8);
         writeSchedule(schedule, k, flags, stall, deadlineNs);
@@ -119,19 +125,19 @@ public final class GatedProduct implements DeviceProduct {
             pointTo(0, SOURCES_AT, 128, 256, 384, 392, 400, 404, SUMS_AT, PARTS_AT, PARTS_AT + 8);
         } else {
             // (schedule, sources of A, source of B, C, its pitch, n, k, types)
-            arguments.set(JAVA_LONG, 88, b.address());
-            arguments.set(JAVA_LONG, 96, b.pitchBytes());
-            arguments.set(JAVA_LONG, 104, c.address());
-            arguments.set(JAVA_LONG, 112, c.rowPitch());
-            arguments.set(JAVA_INT, 120, Math.toIntExact(n));
-            arguments.set(JAVA_INT, 124, Math.toIntExact(k));
+            arguments.set(JAVA_LONG, 128, b.address());
+            arguments.set(JAVA_LONG, 136, b.pitchBytes());
+            arguments.set(JAVA_LONG, 144, c.address());
+            arguments.set(JAVA_LONG, 152, c.rowPitch());
+            arguments.set(JAVA_INT, 160, Math.toIntExact(n));
+            arguments.set(JAVA_INT, 164, Math.toIntExact(k));
             // The kernel of any types is told which, and how B lies; one of sums, where they are.
-            arguments.set(JAVA_INT, 128, places.getFirst().getFirst().dtype().ordinal());
-            arguments.set(JAVA_INT, 132, b.dtype().ordinal());
-            arguments.set(JAVA_INT, 136, c.dtype().ordinal());
-            arguments.set(JAVA_INT, 140, bTransposed ? 1 : 0);
-            long last = sums == null ? 128 : SUMS_AT;
-            pointTo(0, SOURCES_AT, 88, 104, 112, 120, 124, last, PARTS_AT, PARTS_AT + 8);
+            arguments.set(JAVA_INT, 168, places.getFirst().getFirst().dtype().ordinal());
+            arguments.set(JAVA_INT, 172, b.dtype().ordinal());
+            arguments.set(JAVA_INT, 176, c.dtype().ordinal());
+            arguments.set(JAVA_INT, 180, bTransposed ? 1 : 0);
+            long last = sums == null ? 168 : SUMS_AT;
+            pointTo(0, SOURCES_AT, 128, 144, 152, 160, 164, last, PARTS_AT, PARTS_AT + 8);
         }
     }
 
@@ -152,6 +158,25 @@ public final class GatedProduct implements DeviceProduct {
         at.set(JAVA_LONG, 40, deadlineNs);
         at.set(JAVA_INT, 52, schedule.tileCount());
         at.set(JAVA_INT, 56, Math.toIntExact(Math.ceilDiv(k, TileShape.K_BLOCK)));
+        if (times != null) {
+            at.set(JAVA_LONG, 80, times.busyAddress());
+            at.set(JAVA_LONG, 88, times.waitsAddress());
+            at.set(JAVA_INT, 112, schedule.gatesPerTile());
+        }
+    }
+
+    @Override
+    public Optional<TileTimes> times() {
+        return Optional.ofNullable(times);
+    }
+
+    @Override
+    public void watch(ArrivalTimes arrivals) {
+        if (times != null) {
+            arguments.set(JAVA_LONG, 96, arrivals.listAddress());
+            arguments.set(JAVA_LONG, 104, arrivals.timesAddress());
+            arguments.set(JAVA_INT, 116, arrivals.count());
+        }
     }
 
     private void writeSums(Sums sums, TileSchedule schedule, boolean transposed) {
@@ -188,7 +213,7 @@ public final class GatedProduct implements DeviceProduct {
         return numbers;
     }
 
-    private static DeviceBuffer upload(int[] numbers) {
+    static DeviceBuffer upload(int[] numbers) {
         DeviceBuffer buffer = DeviceBuffer.allocate(Math.max(1, numbers.length) * 4L);
         if (numbers.length > 0) {
             try (Arena staging = Arena.ofConfined()) {
@@ -262,6 +287,9 @@ public final class GatedProduct implements DeviceProduct {
 
     @Override
     public void close() {
+        if (times != null) {
+            times.close();
+        }
         tiles.close();
         gates.close();
         sources.close();

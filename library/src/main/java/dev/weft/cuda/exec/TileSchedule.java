@@ -37,6 +37,41 @@ public record TileSchedule(int[] tiles, int[] gates, int[] signals) {
         return tiles.length / TILE_INTS;
     }
 
+    /** The gates of the tile that has most. */
+    public int gatesPerTile() {
+        int most = 0;
+        for (int tile = 0; tile < tileCount(); tile++) {
+            most = Math.max(most, gates(tile));
+        }
+        return most;
+    }
+
+    int rows(int tile) {
+        return tiles[TILE_INTS * tile + 1];
+    }
+
+    int source(int tile) {
+        return tiles[TILE_INTS * tile + 4];
+    }
+
+    int sourceRow(int tile) {
+        return tiles[TILE_INTS * tile + 5];
+    }
+
+    int firstGate(int tile) {
+        return tiles[TILE_INTS * tile + 6];
+    }
+
+    /** How many gates a tile has to pass. */
+    int gates(int tile) {
+        return tiles[TILE_INTS * tile + 7];
+    }
+
+    /** The flag of the chunk that a gate of a tile is about. */
+    int awaitedFlag(int tile, int gate) {
+        return gates[GATE_INTS * (firstGate(tile) + gate) + 4];
+    }
+
     /** The schedule of {@code ranges}, in this order, for C of {@code n} columns. */
     public static TileSchedule of(List<RowRange> ranges, long n, TileShape shape) {
         return of(ranges, n, shape, Map.of());

@@ -1,0 +1,194 @@
+package dev.weft.cuda.exec;
+
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
+
+import dev.weft.cuda.DeviceBuffer;
+import dev.weft.cuda.GpuStream;
+import dev.weft.ffi.CudaMemory;
+import dev.weft.op.Timeline;
+import dev.weft.op.Timeline.Kind;
+import dev.weft.op.Timeline.Span;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * When each tile of a product was multiplied, and when its loads stood at a gate, by the device's
+ * clock. The kernel writes these times in every call, the later one's over the earlier one's, and
+ * the host reads them once a call has ended and somebody asks. One thread at a time.
+ */
+public final class TileTimes implements AutoCloseable {
+
+    /** Set to {@code false}, no times are kept on the device: to find out what they cost. */
+    static final String PROPERTY = "weft.cuda.timeline";
+
+    private static final int PERIOD_LONGS = 2;
+
+    private final TileSchedule schedule;
+    private final int workers;
+    private final DeviceBuffer busy;
+    private final DeviceBuffer waits;
+
+    private TileTimes(TileSchedule schedule, int workers) {
+        this.schedule = schedule;
+        this.workers = workers;
+        long tiles = Math.max(1, schedule.tileCount());
+        try (GpuStream stream = GpuStream.create()) {
+            long each = PERIOD_LONGS * JAVA_LONG.byteSize();
+            this.busy = DeviceOperands.zeroed(tiles * each, stream);
+            long perTile = Math.max(1, schedule.gatesPerTile());
+            this.waits = DeviceOperands.zeroed(tiles * perTile * each, stream);
+        }
+    }
+
+    /**
+     * Null where no times are kept.
+     *
+     * @param workers that take tiles in turn
+     */
+    static TileTimes of(TileSchedule schedule, int workers) {
+        return "false".equals(System.getProperty(PROPERTY))
+                ? null
+                : new TileTimes(schedule, workers);
+    }
+
+    long busyAddress() {
+        return busy.address();
+    }
+
+    long waitsAddress() {
+        return waits.address();
+    }
+
+    /** All times of the latest call, as far as they were written since {@code zeroNs}. */
+    Times read(long zeroNs) {
+        return new Times(schedule, workers, longs(busy), longs(waits), zeroNs);
+    }
+
+    private static long[] longs(DeviceBuffer buffer) {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment copy = arena.allocate(buffer.bytes(), JAVA_LONG.byteAlignment());
+            CudaMemory.copyToHost(copy, buffer.address());
+            return copy.toArray(JAVA_LONG);
+        }
+    }
+
+    @Override
+    public void close() {
+        busy.close();
+        waits.close();
+    }
+
+    /**
+     * What was read. Pure.
+     *
+     * @param busy begin and end of each tile
+     * @param waits begin and end by tile and number of the gate modulo {@link
+     *     TileSchedule#gatesPerTile}
+     * @param zeroNs the call's begin; what is older is of an earlier call
+     */
+    public record Times(
+            TileSchedule schedule, int workers, long[] busy, long[] waits, long zeroNs) {
+
+        /** When the first tile began and the last one ended, since the call's begin. */
+        long[] ends() {
+            long first = Long.MAX_VALUE;
+            long last = Long.MIN_VALUE;
+            for (int tile = 0; tile < schedule.tileCount(); tile++) {
+                first = Math.min(first, busy[2 * tile] - zeroNs);
+                last = Math.max(last, busy[2 * tile + 1] - zeroNs);
+            }
+            return new long[] {first, last};
+        }
+
+        /** These times, of a call that began at another time. */
+        Times since(long newZeroNs) {
+            return new Times(schedule, workers, busy, waits, newZeroNs);
+        }
+
+        /**
+         * When a flag had come for which tiles waited: as soon as the first of them went on.
+         *
+         * @param arrivals by flag, since the call's begin; earlier times replace those there
+         */
+        void addArrivals(long[] arrivals) {
+            for (int tile = 0; tile < schedule.tileCount(); tile++) {
+                for (int i = 0; i < schedule.gates(tile); i++) {
+                    if (hasWaited(tile, i)) {
+                        int flag = schedule.awaitedFlag(tile, i);
+                        long at = wait(tile, i, 1) - zeroNs;
+                        arrivals[flag] = arrivals[flag] < 0 ? at : Math.min(arrivals[flag], at);
+                    }
+                }
+            }
+        }
+
+        private long wait(int tile, int gate, int end) {
+            int perTile = schedule.gatesPerTile();
+            int place = tile * perTile + (schedule.firstGate(tile) + gate) % perTile;
+            return waits[PERIOD_LONGS * place + end];
+        }
+
+        private boolean hasWaited(int tile, int gate) {
+            return wait(tile, gate, 0) >= zeroNs;
+        }
+
+        /**
+         * Products and waits by worker, in the order of time. Loads run ahead of the products: of a
+         * wait, only the part counts for which the worker had nothing else to multiply.
+         *
+         * @param origins by flag: whose chunk it tells of
+         * @param bringers by flag: the rank that brings it
+         * @param to by worker; what is there already came earlier
+         */
+        public void addSpans(List<CopyList.Origin> origins, int[] bringers, List<List<Span>> to) {
+            for (int tile = 0; tile < schedule.tileCount(); tile++) {
+                int worker = tile % workers;
+                while (to.size() <= worker) {
+                    to.add(new ArrayList<>());
+                }
+                List<Span> spans = to.get(worker);
+                long at = busy[2 * tile];
+                for (int i = 0; i < schedule.gates(tile); i++) {
+                    long from = Math.max(at, wait(tile, i, 0));
+                    long until = wait(tile, i, 1);
+                    if (!hasWaited(tile, i) || until <= from) {
+                        continue;
+                    }
+                    if (from > at) {
+                        spans.add(product(tile, at, from));
+                    }
+                    int flag = schedule.awaitedFlag(tile, i);
+                    CopyList.Origin origin = origins.get(flag);
+                    spans.add(
+                            new Span(
+                                    Kind.WAIT,
+                                    origin.source(),
+                                    bringers[flag],
+                                    -1,
+                                    origin.chunk(),
+                                    schedule.sourceRow(tile),
+                                    schedule.rows(tile),
+                                    0,
+                                    from - zeroNs,
+                                    until - zeroNs));
+                    at = until;
+                }
+                spans.add(product(tile, at, Math.max(at, busy[2 * tile + 1])));
+            }
+        }
+
+        private Span product(int tile, long fromNs, long untilNs) {
+            int source = schedule.source(tile);
+            return Timeline.Span.local(
+                    Kind.COMPUTE,
+                    source,
+                    source,
+                    schedule.sourceRow(tile),
+                    schedule.rows(tile),
+                    fromNs - zeroNs,
+                    untilNs - zeroNs);
+        }
+    }
+}

@@ -1,0 +1,131 @@
+package dev.weft.cuda.exec;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import dev.weft.cuda.exec.CopyList.Copy;
+import dev.weft.cuda.exec.CopyList.Origin;
+import dev.weft.op.Timeline.Kind;
+import dev.weft.op.Timeline.Span;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.Test;
+
+/** What becomes of the times that a kernel wrote; they need no GPU to be made up. */
+class DeviceTimelineTest {
+
+    private static final long ZERO = 1_000_000;
+
+    /** Two workers, three tiles of 128 rows: own rows, then two of rank 1, which come in halves. */
+    private static final TileSchedule SCHEDULE =
+            new TileSchedule(
+                    new int[] {
+                        0, 128, 0, 256, 0, 0, 0, 0, //
+                        128, 128, 0, 256, 1, 0, 0, 2, //
+                        256, 128, 0, 256, 1, 128, 2, 1
+                    },
+                    new int[] {
+                        0, 4, 1, 0, 4, //
+                        3, 5, 1, 0, 5, //
+                        0, 6, 1, 0, 6
+                    },
+                    new int[0]);
+
+    private static final List<Origin> ORIGINS =
+            List.of(
+                    new Origin(0, 0),
+                    new Origin(0, 1),
+                    new Origin(0, 2),
+                    new Origin(0, 3),
+                    new Origin(1, 0),
+                    new Origin(1, 0),
+                    new Origin(1, 1));
+
+    private static final int[] BRINGERS = {0, 0, 0, 0, 1, 1, 1};
+
+    private static TileTimes.Times times(long[] busy, long[] waits) {
+        for (long[] all : List.of(busy, waits)) {
+            for (int i = 0; i < all.length; i++) {
+                all[i] += ZERO;
+            }
+        }
+        return new TileTimes.Times(SCHEDULE, 2, busy, waits, ZERO);
+    }
+
+    private static List<List<Span>> spans(TileTimes.Times times) {
+        List<List<Span>> workers = new ArrayList<>();
+        times.addSpans(ORIGINS, BRINGERS, workers);
+        return workers;
+    }
+
+    @Test
+    void aTileThatWaitsWithinIsCutAtItsWaits() {
+        // Tile 1 waits for its first half before, and for its second half within; 2 waits not.
+        TileTimes.Times times =
+                times(
+                        new long[] {0, 100, 0, 300, 100, 200},
+                        new long[] {-9, -9, -9, -9, 5, 50, 120, 180, -9, -9, -9, -9});
+        assertEquals(
+                List.of(
+                        List.of(compute(0, 0, 0, 100), compute(1, 128, 100, 200)),
+                        List.of(
+                                compute(1, 0, 0, 5),
+                                waiting(0, 0, 5, 50),
+                                compute(1, 0, 50, 120),
+                                waiting(0, 0, 120, 180),
+                                compute(1, 0, 180, 300))),
+                spans(times));
+        long[] arrivals = {-1, -1, -1, -1, -1, -1, -1};
+        times.addArrivals(arrivals);
+        assertArrayEquals(new long[] {-1, -1, -1, -1, 50, 180, -1}, arrivals);
+    }
+
+    /** Loads run ahead: what they wait for while the tile before is multiplied costs nothing. */
+    @Test
+    void onlyAWaitWithNothingToMultiplyIsShown() {
+        TileTimes.Times times =
+                times(
+                        new long[] {0, 100, 0, 90, 100, 220},
+                        new long[] {-9, -9, -9, -9, -9, -9, -9, -9, 60, 130, -9, -9});
+        assertEquals(
+                List.of(
+                        compute(0, 0, 0, 100),
+                        waiting(1, 128, 100, 130),
+                        compute(1, 128, 130, 220)),
+                spans(times).get(0));
+    }
+
+    private static Span compute(int source, long row, long from, long until) {
+        return Span.local(Kind.COMPUTE, source, source, row, 128, from, until);
+    }
+
+    private static Span waiting(int chunk, long row, long from, long until) {
+        return new Span(Kind.WAIT, 1, 1, -1, chunk, row, 128, 0, from, until);
+    }
+
+    private static List<Copy> line(int firstFlag, long... rows) {
+        return IntStream.range(0, rows.length)
+                .mapToObj(i -> new Copy(1, 0, 1, 0, rows[i], 0, 64, firstFlag + i, -1, 0, 0, 0))
+                .toList();
+    }
+
+    @Test
+    void unseenCopiesShareTheTimeBetweenThoseThatWereSeen() {
+        long[] ends = {-1, 400, -1, -1, -1};
+        DeviceTimeline.fill(line(0, 100, 300, 0, 50, 150), ends, 800);
+        assertArrayEquals(new long[] {100, 400, 400, 500, 800}, ends);
+    }
+
+    @Test
+    void aThreadWatchesOneLineInItsOrder() {
+        int[] watched = ArrivalTimes.watched(List.of(line(10, new long[40]), line(100, 1, 1)));
+        assertEquals(96, watched.length);
+        for (int i = 0; i < 40; i++) {
+            assertEquals(10 + i, watched[i / 16 * 32 + i % 16]);
+        }
+        assertEquals(100, watched[16]);
+        assertEquals(101, watched[17]);
+        assertEquals(54, IntStream.of(watched).filter(flag -> flag < 0).count());
+    }
+}
