@@ -199,7 +199,7 @@ extern "C" __global__ void spin_until(const u32* flag, u32 value, u64 deadlineNs
         const u64 start = nowNs();
         u32 result = 0;
         while (result == 0) {
-            if (reached(flagAcquire(flag), value)) {
+            if (reached(flagAcquire(flag), value, 0x7fffffff)) {
                 result = 1;
             } else if (nowNs() - start > deadlineNs) {
                 result = 2;

@@ -46,7 +46,7 @@ struct Source {
     u64 pitch;
 };
 
-// Written once, by the first wait that runs out of time, into host memory that the device can reach. 32 bytes.
+// Written once, by the first wait that runs out of time or meets a corrupt word, into host memory that the device can reach. 32 bytes.
 struct Stall {
     u32 raised; // written last, released to the system
     u32 block;  // thread block that waited
@@ -62,8 +62,8 @@ struct Period {
     u64 begin, end;
 };
 
-// 120 bytes. The last six say where the kernel keeps times, each of which one thread writes; the host reads them when
-// somebody asks for a timeline. What is older than a call was not written by it.
+// 128 bytes. The pointers from `busy` on say where the kernel keeps times, each of which one thread writes; the host
+// reads them when somebody asks for a timeline. What is older than a call was not written by it.
 struct Schedule {
     const Tile* tiles;
     const Gate* gates;
@@ -83,6 +83,8 @@ struct Schedule {
     u64* arrivals;      // by place in the list
     int gatesPerTile;   // at most
     int watchedCount;   // a multiple of 32
+    u32 callsAhead;     // that a word's writer can be; what is further on is corrupt
+    u32 pad;
 };
 
 __device__ __forceinline__ u32 flagAcquire(const u32* flag) {
@@ -97,8 +99,14 @@ __device__ __forceinline__ u64 nowNs() {
     return t;
 }
 
-// Flags count up from call to call and are never reset, so the comparison goes round the 32-bit range.
-__device__ __forceinline__ bool reached(u32 flag, u32 epoch) { return (int)(flag - epoch) >= 0; }
+// Words count up from call to call and are never reset, so the comparison goes round the 32-bit range. One that is
+// further on than its writer can be, `lead`, was overwritten by somebody else and opens no gate.
+__device__ __forceinline__ bool reached(u32 seen, u32 value, u32 lead) { return seen - value <= lead; }
+
+// How far a gate's word can be past what it waits for: at the end of the calls that may be ahead.
+__device__ __forceinline__ u32 leadOf(const Schedule& s, const Gate* gate) {
+    return s.callsAhead * gate->perCall - gate->offset;
+}
 
 __device__ __noinline__ void raiseStall(const Schedule& s, int tile, int flag, u32 seen, u32 expected) {
     if (atomicCAS(s.stalled, 0u, 1u) != 0u) return;
@@ -120,9 +128,10 @@ __device__ __forceinline__ void waitAtGate(const Schedule& s, int tile, int numb
     while (true) {
         __nanosleep(20);
         const u32 seen = flagAcquire(word);
-        if (reached(seen, value)) break;
+        if (reached(seen, value, leadOf(s, gate))) break;
         if (*(volatile u32*)s.stalled != 0u) return;
-        if (nowNs() - start > s.deadlineNs) {
+        const bool corrupt = (int)(seen - value) > 0;
+        if (corrupt || nowNs() - start > s.deadlineNs) {
             raiseStall(s, tile, gate->flag, seen, value);
             return;
         }
@@ -134,12 +143,12 @@ __device__ __forceinline__ void waitAtGate(const Schedule& s, int tile, int numb
 }
 
 // Waits for one gate, by one thread. Acquire: pairs with the copy, or the write in stream order, that published the word
-// after the chunk's bytes. Past the deadline the wait ends, as do all others, and the grid drains with a result that the
-// host throws away.
+// after the chunk's bytes. Past the deadline, or at a corrupt word, the wait ends, as do all others, and the grid drains
+// with a result that the host throws away.
 __device__ __forceinline__ void awaitGate(const Schedule& s, int tile, int number) {
     const Gate* gate = s.gates + number;
     const u32 value = s.epoch * gate->perCall + gate->offset;
-    if (!reached(flagAcquire(s.flags + gate->word), value)) waitAtGate(s, tile, number);
+    if (!reached(flagAcquire(s.flags + gate->word), value, leadOf(s, gate))) waitAtGate(s, tile, number);
 }
 
 // A worker begins with a tile, by one thread.
@@ -157,7 +166,7 @@ __device__ __forceinline__ void watchArrivals(const Schedule& s) {
         const int flag = s.watched[i];
         if (flag < 0) continue;
         const u64 start = nowNs();
-        while (!reached(*(volatile const u32*)(s.flags + flag), s.epoch)) {
+        while (!reached(*(volatile const u32*)(s.flags + flag), s.epoch, s.callsAhead)) {
             if (*(volatile u32*)s.stalled != 0u || nowNs() - start > s.deadlineNs) return;
             __nanosleep(200);
         }

@@ -336,6 +336,7 @@ public final class CudaAllGatherMatmulBuilder
                             buffers,
                             counters,
                             heartbeat,
+                            fabric == null ? () -> {} : fabric::checkPeers,
                             deadlineNs(),
                             work(wanted));
             made.push(events);

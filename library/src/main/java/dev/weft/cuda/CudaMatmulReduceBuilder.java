@@ -409,6 +409,7 @@ public final class CudaMatmulReduceBuilder
                 buffers,
                 counters,
                 fabric == null ? () -> {} : fabric::worked,
+                fabric == null ? () -> {} : fabric::checkPeers,
                 deadlineNs(),
                 work(wanted));
     }

@@ -73,4 +73,20 @@ class CudaProcessesIT {
             }
         }
     }
+
+    /** Nobody can tell a stopped process from a slow one before the deadline has passed. */
+    @Test
+    void aProcessThatIsStoppedIsNamed() throws Exception {
+        int victim = 1;
+        try (ShmJob job = ShmJob.create()) {
+            start(job, 3, Duration.ofSeconds(3), "endless");
+            ranks.forEach(rank -> rank.awaitLine("running"));
+            String pid = "" + ranks.get(victim).pid();
+            assertEquals(0, new ProcessBuilder("kill", "-STOP", pid).start().waitFor());
+            for (int rank : new int[] {0, 2}) {
+                String end = ranks.get(rank).awaitLine("ended ");
+                assertTrue(end.contains("rank " + victim), end);
+            }
+        }
+    }
 }

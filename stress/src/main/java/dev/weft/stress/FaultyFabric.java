@@ -111,6 +111,16 @@ final class FaultyFabric implements Transport {
     }
 
     @Override
+    public void checkPeers() {
+        below.checkPeers();
+    }
+
+    @Override
+    public boolean isGone(int rank) {
+        return below.isGone(rank);
+    }
+
+    @Override
     public RowGather rowGather() {
         return below.rowGather();
     }

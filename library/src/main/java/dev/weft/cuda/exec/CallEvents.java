@@ -1,6 +1,8 @@
 package dev.weft.cuda.exec;
 
 import dev.weft.cuda.GpuStream;
+import dev.weft.fabric.CorruptSignalException;
+import dev.weft.fabric.FabricException;
 import dev.weft.fabric.StallException;
 import dev.weft.ffi.CudaMemory;
 import dev.weft.ffi.CudaStreams;
@@ -18,6 +20,7 @@ public final class CallEvents implements AutoCloseable {
 
     private static final System.Logger LOG = System.getLogger("dev.weft");
     private static final long MARGIN_NS = 1_000_000_000;
+    private static final long LOOK_NS = 200_000_000;
 
     /** No card multiplies slower: 1 TFLOP/s. A long product is no stall. */
     private static final double SLOWEST_PER_NS = 1000;
@@ -28,6 +31,7 @@ public final class CallEvents implements AutoCloseable {
     private final CudaBuffers buffers;
     private final LaneCounters counters;
     private final Runnable heartbeat;
+    private final Runnable check;
     private final long deadlineNs;
     private final long limitNs;
     private final DeviceEvent[] begin = timed();
@@ -45,6 +49,7 @@ public final class CallEvents implements AutoCloseable {
      * @param worldRank the number by which errors name a rank
      * @param counters behind the flags; null where there are none
      * @param heartbeat tells the peers that this rank lives
+     * @param check throws what became of a peer that has failed or died
      * @param work floating-point operations of a call's products
      */
     public CallEvents(
@@ -54,6 +59,7 @@ public final class CallEvents implements AutoCloseable {
             CudaBuffers buffers,
             LaneCounters counters,
             Runnable heartbeat,
+            Runnable check,
             long deadlineNs,
             double work) {
         this.plan = plan;
@@ -62,6 +68,7 @@ public final class CallEvents implements AutoCloseable {
         this.buffers = buffers;
         this.counters = counters;
         this.heartbeat = heartbeat;
+        this.check = check;
         this.seen = PinnedBuffer.allocate(4L * Math.max(1, buffers.flagCount()));
         this.deadlineNs = deadlineNs;
         this.limitNs = deadlineNs + deadlineNs / 2 + MARGIN_NS + productNs(work);
@@ -114,9 +121,10 @@ public final class CallEvents implements AutoCloseable {
      * @param latest the latest call that was started
      */
     public void await(int call, int latest) {
-        waitFor(begin[call & 1], Long.MAX_VALUE);
+        Runnable look = new Look();
+        begin[call & 1].isDoneWithin(Long.MAX_VALUE, look);
         // The gate's deadline is the first to pass; this one is for what waits outside the kernel.
-        if (!waitFor(end[call & 1], limitNs)) {
+        if (!end[call & 1].isDoneWithin(limitNs, look)) {
             release(latest);
             waitFor(end[call & 1], limitNs);
             throw stalled("the end of the call", -1, -1);
@@ -144,6 +152,21 @@ public final class CallEvents implements AutoCloseable {
         if (!waitFor(end[latest & 1], limitNs)) {
             release(latest);
             waitFor(end[latest & 1], limitNs);
+        }
+    }
+
+    /** Tells the peers that this rank lives, and sees a few times a second whether they do. */
+    private final class Look implements Runnable {
+        private long lookedNs = System.nanoTime();
+
+        @Override
+        public void run() {
+            heartbeat.run();
+            long now = System.nanoTime();
+            if (now - lookedNs > LOOK_NS) {
+                lookedNs = now;
+                check.run();
+            }
         }
     }
 
@@ -207,12 +230,22 @@ public final class CallEvents implements AutoCloseable {
         }
     }
 
-    private StallException describe(StallWord.Stall stall) {
+    private FabricException describe(StallWord.Stall stall) {
         CopyList.Origin origin = list.origins().get(stall.flag());
-        return stalled(
-                "chunk " + origin.chunk() + " of rank " + worldRank.applyAsInt(origin.source()),
-                origin.source(),
-                origin.chunk());
+        int source = worldRank.applyAsInt(origin.source());
+        String awaited = "chunk " + origin.chunk() + " of rank " + source;
+        if (stall.seen() - stall.expected() > 0) {
+            return new CorruptSignalException(
+                    worldRank.applyAsInt(plan.rank()),
+                    source,
+                    source,
+                    origin.chunk(),
+                    awaited + " on the GPU",
+                    stall.seen(),
+                    stall.expected(),
+                    stall.expected() + 1);
+        }
+        return stalled(awaited, origin.source(), origin.chunk());
     }
 
     private StallException stalled(String awaited, int source, int chunk) {

@@ -17,6 +17,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.function.IntConsumer;
 
 /**
  * A rank's lanes as streams. After each copy its flag is written in stream order, which goes past a
@@ -69,6 +70,15 @@ public final class CopyStreams implements Copies {
     public interface Hook {
 
         default void beforeCopy(Copy copy, GpuStream lane) {}
+
+        /**
+         * Publishes the copy's flag.
+         *
+         * @param value the call's number
+         */
+        default void writeFlag(Copy copy, int value, IntConsumer write) {
+            write.accept(value);
+        }
 
         /** After the copy's flag and before the lane's counter. */
         default void beforeCounter(Copy copy, GpuStream lane) {}
@@ -250,7 +260,8 @@ public final class CopyStreams implements Copies {
         }
         Copy copy = lanes.get(lane).get(next[lane]);
         GpuStream on = streams.get(lane);
-        boolean isThere = copy.awaitedFlag() < 0 || linked.isPushed(copy.awaitedFlag(), call);
+        boolean isThere =
+                copy.awaitedFlag() < 0 || linked.isPushed(bringers.of(copy.awaitedFlag()), call);
         boolean isFree = copy.credit() == 0 || linked.isReleased(copy.to(), call, copy.credit());
         if (!isThere || !isFree) {
             return false;
@@ -280,7 +291,8 @@ public final class CopyStreams implements Copies {
             spans.get(lane).get(index).end(on);
         }
         long words = peers.flags(copy.to());
-        CudaStreams.writeValue32(on.handle(), words + 4L * copy.flag(), call);
+        long flag = words + 4L * copy.flag();
+        hook.writeFlag(copy, call, value -> CudaStreams.writeValue32(on.handle(), flag, value));
         if (counters != null) {
             hook.beforeCounter(copy, on);
             LaneCounters.Counter counter = counters.lanes().get(lane).get(index);

@@ -204,7 +204,13 @@ public final class DevicePeers implements Peers {
     }
 
     /** Which peer brings the rows of a flag, on which of its lanes, and to which slot. */
-    public record Bringer(int flag, int rank, int lane, int slot, Awaited awaited) {}
+    public record Bringer(int flag, int rank, int lane, int slot, Awaited awaited) {
+
+        public Bringer {
+            // It queues copies of this call and, once all ranks have announced that, of the next.
+            awaited = awaited.within(1);
+        }
+    }
 
     private static int laneEvent(int lane, int slot) {
         // Ping-pong buffers have slots 0 and 1; elsewhere slots are many and one event does.
@@ -221,11 +227,9 @@ public final class DevicePeers implements Peers {
         fabric.signal(region, to, pushedAt + 4L * flag, call);
     }
 
-    /**
-     * Whether the peer that brings the rows of {@code flag} has queued the copy for {@code call}.
-     */
-    public boolean isPushed(int flag, int call) {
-        return fabric.reached(region, rank(), pushedAt + 4L * flag, call);
+    /** Whether the peer that brings the rows of a flag has queued the copy for {@code call}. */
+    public boolean isPushed(Bringer of, int call) {
+        return fabric.reached(region, rank(), pushedAt + 4L * of.flag(), call, of.awaited());
     }
 
     /** Returns when {@link #isPushed}, or throws what became of the peer. */
@@ -256,13 +260,17 @@ public final class DevicePeers implements Peers {
 
     /** Whether {@code of} has queued the release of shard {@code number}. */
     public boolean isReleased(int of, int call, int number) {
-        return fabric.reached(region, of, releasedAt, count(call, number));
+        return fabric.reached(region, of, releasedAt, count(call, number), buffer(of));
+    }
+
+    /** A rank has released all shards of the next call at most. */
+    private Awaited buffer(int of) {
+        return Awaited.of(Awaited.BUFFER, of).within(2 * size());
     }
 
     /** Returns when {@link #isReleased}, or throws what became of the peer. */
     public void awaitReleaseQueued(int of, int call, int number) {
-        Awaited buffer = Awaited.of(Awaited.BUFFER, of);
-        fabric.await(region, of, releasedAt, count(call, number), buffer);
+        fabric.await(region, of, releasedAt, count(call, number), buffer(of));
     }
 
     /** Lets {@code stream} wait for a release that is queued. */

@@ -20,9 +20,10 @@ import java.util.Optional;
  */
 public final class GatedProduct implements DeviceProduct {
 
-    private static final long SCHEDULE_BYTES = 120;
+    private static final long SCHEDULE_BYTES = 128;
     private static final long EPOCH_AT = 48;
-    private static final long SOURCES_AT = SCHEDULE_BYTES;
+    private static final long CALLS_AHEAD_AT = 120;
+    private static final long SOURCES_AT = 448;
     private static final long SUMS_AT = 512;
     private static final long PARTS_AT = SUMS_AT + CudaModules.TENSOR_MAP_BYTES;
     private static final int SOURCE_BYTES = 16;
@@ -158,11 +159,17 @@ public final class GatedProduct implements DeviceProduct {
         at.set(JAVA_LONG, 40, deadlineNs);
         at.set(JAVA_INT, 52, schedule.tileCount());
         at.set(JAVA_INT, 56, Math.toIntExact(Math.ceilDiv(k, TileShape.K_BLOCK)));
+        at.set(JAVA_INT, CALLS_AHEAD_AT, 1);
         if (times != null) {
             at.set(JAVA_LONG, 80, times.busyAddress());
             at.set(JAVA_LONG, 88, times.waitsAddress());
             at.set(JAVA_INT, 112, schedule.gatesPerTile());
         }
+    }
+
+    /** For words that others write, however far ahead: none of them is taken for corrupt. */
+    void takeAnyWord() {
+        arguments.set(JAVA_INT, CALLS_AHEAD_AT, Integer.MAX_VALUE);
     }
 
     @Override

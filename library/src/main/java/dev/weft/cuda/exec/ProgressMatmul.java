@@ -103,6 +103,7 @@ public final class ProgressMatmul implements AutoCloseable {
                             progress.address(),
                             stall,
                             WaitTime.nanoseconds(group.deadline()));
+            product.takeAnyWord();
         } catch (RuntimeException | Error e) {
             end.close();
             stall.close();

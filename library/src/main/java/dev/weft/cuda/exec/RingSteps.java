@@ -149,7 +149,7 @@ public final class RingSteps implements AutoCloseable {
         }
         Step step = steps.get(next);
         for (int flag : step.flags()) {
-            if (!linked.isPushed(flag, call)) {
+            if (!linked.isPushed(bringers.of(flag), call)) {
                 return false;
             }
         }

@@ -197,6 +197,11 @@ public final class Health {
         return -1;
     }
 
+    /** Whether the rank has left or its process has ended. */
+    boolean isGone(int worldRank) {
+        return hasLeft(worldRank) || worldRank != self && !alive.test(worldRank);
+    }
+
     private boolean isPresent(int worldRank) {
         return state(worldRank) == ControlBlock.PRESENT;
     }

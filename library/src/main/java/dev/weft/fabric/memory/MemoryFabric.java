@@ -388,6 +388,23 @@ public abstract class MemoryFabric implements Transport {
         }
     }
 
+    @Override
+    public final void checkPeers() {
+        int failed = health.failedRank(group);
+        if (failed >= 0) {
+            throw health.failureOf(failed);
+        }
+        int dead = health.deadPeer(group);
+        if (dead >= 0) {
+            throw errors().lost(dead, "died", Awaited.of(Awaited.END, group.memberOf(dead)), 0);
+        }
+    }
+
+    @Override
+    public final boolean isGone(int of) {
+        return health.isGone(worldRank(of));
+    }
+
     /** The world's number of the only rank of the group that nothing comes from, or -1. */
     protected int silentPeer() {
         return -1;

@@ -85,6 +85,21 @@ public interface Transport extends Fabric {
     }
 
     /**
+     * Throws what became of a rank of the group that has failed or died: for waits that no word
+     * ends. It is not for loops that run more often than some times a second. A fabric that wraps
+     * another one passes the call on.
+     */
+    default void checkPeers() {}
+
+    /**
+     * Whether a rank has left or died, and so will signal nothing any more. As {@link #checkPeers},
+     * now and then.
+     */
+    default boolean isGone(int rank) {
+        return false;
+    }
+
+    /**
      * A mover of chunks, for one thread.
      *
      * @param ended called, by any thread, with the number of each move once its source may be
