@@ -155,6 +155,7 @@ class ArchitectureTest {
                     "dev.weft.op.Planning",
                     "dev.weft.cuda.CudaAllGatherMatmulBuilder",
                     "dev.weft.cuda.exec.CudaPlanning",
+                    "dev.weft.cuda.exec.GpuCalibration",
                     "dev.weft.compat.Ascend",
                     "dev.weft.compat.Fgcc",
                     "dev.weft.compat.RingAllGatherMatmul",

@@ -178,9 +178,11 @@ class UsageTest {
                 "sweep -v trn2 --gm 2199023254528 --gk 2199023254528 | expected at most 922337",
                 "plan -v trn2 --rhs x | --rhs 'x': expected one of",
                 "plan -v Ascend910B1 -n 32 | 32 ranks on Ascend910B1: expected at most 16",
-                "plan -v trn2 --json /nowhere/p.json | --json /nowhere/p.json: expected a file"
+                "plan -v trn2 --json /nowhere/p.json | --json /nowhere/p.json: expected a file",
+                "calibrate --gpu --quick | --gpu with --quick: expected neither --engine nor",
+                "calibrate --gpu --engine scalar | --gpu with --engine scalar: expected neither"
             })
-    void sweepAndPlanRefuseWithOneLine(String command, String expected) {
+    void sweepPlanAndCalibrateRefuseWithOneLine(String command, String expected) {
         Invocation.ofWords(command).assertRefused(expected);
     }
 

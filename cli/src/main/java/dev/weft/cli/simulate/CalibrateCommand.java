@@ -6,6 +6,9 @@ import dev.weft.cli.console.Console;
 import dev.weft.cli.console.UsageException;
 import dev.weft.cli.console.WeftCommand;
 import dev.weft.cli.options.OptionValues;
+import dev.weft.cuda.Gpu;
+import dev.weft.cuda.exec.GpuCalibration;
+import dev.weft.cuda.exec.GpuModel;
 import dev.weft.files.PrivateFiles;
 import dev.weft.gemm.Gemm;
 import dev.weft.gemm.Gemms;
@@ -13,6 +16,7 @@ import dev.weft.sim.CoreEngine;
 import dev.weft.sim.Machine;
 import dev.weft.sim.MachineFile;
 import dev.weft.sim.Machines;
+import dev.weft.sim.TileEngine;
 import dev.weft.tensor.DType;
 import dev.weft.tune.Calibration;
 import dev.weft.tune.Effort;
@@ -38,6 +42,7 @@ import picocli.CommandLine.Option;
             "Examples:",
             "  ./weft calibrate                             half a minute",
             "  ./weft calibrate --output lab.json           keep it elsewhere",
+            "  ./weft calibrate --gpu                       GPU 0, some seconds",
             "  ./weft run -r sim -v here -n 2 --gm 4096 --gk 2048 --gn 64",
             "",
             "Exit codes: 0 measured and kept, 1 failed, 2 wrong usage."
@@ -50,6 +55,9 @@ public final class CalibrateCommand extends WeftCommand {
             defaultValue = "auto",
             description = "Product engine, as of run (default: ${DEFAULT-VALUE}).")
     String engine;
+
+    @Option(names = "--gpu", description = "Measure GPU 0 instead, for auto on cards of that kind.")
+    boolean gpu;
 
     @Option(names = "--quick", description = "Some seconds instead of half a minute.")
     boolean quick;
@@ -70,6 +78,54 @@ public final class CalibrateCommand extends WeftCommand {
         } else {
             checkOutput(output.toAbsolutePath());
         }
+        Console console = console(false);
+        return gpu ? measureGpu(console) : measureHost(console);
+    }
+
+    private int measureGpu(Console console) {
+        if (quick || !engine.equals("auto")) {
+            throw new UsageException(
+                    "--gpu with %s: expected neither --engine nor --quick, which are for CPUs",
+                    quick ? "--quick" : "--engine " + engine);
+        }
+        Gpu.unavailable()
+                .ifPresent(
+                        why -> {
+                            throw new UsageException("--gpu: no GPU: " + why);
+                        });
+        Gpu card = Gpu.open(0);
+        console.print("Measuring...");
+        Machine machine = GpuCalibration.measure(card);
+        TileEngine tiles = (TileEngine) machine.engine();
+        console.line("Machine", machine.description());
+        for (DType type : DType.values()) {
+            Double gflops = tiles.gflops().get(type);
+            if (gflops != null) {
+                double teraflops = gflops * tiles.units() / 1e3;
+                console.line("A of " + type.label(), text("%.0f TFLOP/s", teraflops));
+            }
+        }
+        console.line("Tiles", text("%.2f us each besides their products", tiles.tileUs()));
+        console.line(
+                "Copies",
+                text(
+                        "%.1f GB/s from host memory, %.2f us each besides",
+                        machine.node().gbps(), machine.overheads().transferUs()));
+        console.line("Calls", text("%.1f us each besides", machine.overheads().callUs()));
+        keep(machine, output == null ? GpuModel.path(card) : output.toAbsolutePath(), console);
+        return 0;
+    }
+
+    private void keep(Machine machine, Path file, Console console) {
+        if (output == null) {
+            MachineFile.writeCached(machine, file);
+        } else {
+            MachineFile.write(machine, file);
+        }
+        console.print("Kept in " + file);
+    }
+
+    private int measureHost(Console console) {
         OptionValues.oneOf("--engine", engine, Gemms.NAMES.toArray(String[]::new));
         boolean amx = engine.equals("amx");
         DType any = amx ? DType.BF16 : DType.FP32;
@@ -78,18 +134,12 @@ public final class CalibrateCommand extends WeftCommand {
                 type -> engine.equals("auto") ? Gemms.auto(type, type) : named;
         Set<DType> types = amx ? EnumSet.of(DType.BF16) : EnumSet.allOf(DType.class);
         Path file = output == null ? HostModel.path(engines) : output.toAbsolutePath();
-        Console console = console(false);
         console.print("Measuring...");
         Machine machine =
                 Calibration.measure(
                         engines, types, quick ? Effort.quick(() -> {}) : Effort.thorough(() -> {}));
-        if (output == null) {
-            MachineFile.writeCached(machine, file);
-        } else {
-            MachineFile.write(machine, file);
-        }
         print(machine, console);
-        console.print("Kept in " + file);
+        keep(machine, file, console);
         if (!Calibration.isUndisturbed(machine)) {
             console.print(
                     "Other programs used the cores meanwhile, so auto uses it for an hour at most:"

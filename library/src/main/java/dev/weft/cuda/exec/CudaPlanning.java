@@ -21,7 +21,6 @@ import dev.weft.search.Candidate;
 import dev.weft.search.PlanSearch;
 import dev.weft.search.Problem;
 import dev.weft.sim.Machine;
-import dev.weft.sim.Machines;
 import dev.weft.sim.SimulatedView;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -52,12 +51,6 @@ public record CudaPlanning(
 
     /** Through host memory a chunk makes three trips, one after the other: shorter ones. */
     private static final long STAGED_CHUNK_BYTES = 4L << 20;
-
-    /** Whose rates the cut follows; on another GPU it is merely not the best one. */
-    private static final String MODEL = "h200-pcie";
-
-    /** Of ranks that reach each other's GPUs. */
-    private static final String LINKED_MODEL = "h200-nvlink8";
 
     /** Rows that are worth a tile of their own. */
     private static final long BLOCK_ROWS = 256;
@@ -107,7 +100,7 @@ public record CudaPlanning(
         if (fabric != null && fabric.rank() > 0) {
             return List.of();
         }
-        Machine machine = Machines.named(fabric == null || staged ? MODEL : LINKED_MODEL);
+        Machine machine = GpuModel.of(gpu, fabric != null && !staged);
         PlanSearch search = new PlanSearch(machine, problem());
         List<Candidate> all = new ArrayList<>();
         for (Algorithm algorithm : algorithms(oneGpu)) {
@@ -293,7 +286,7 @@ public record CudaPlanning(
                         .map(t -> plan.chunks().chunk(t.source(), t.chunk()).rows())
                         .toList();
         return ArrivalCuts.of(
-                Machines.named(MODEL),
+                GpuModel.of(gpu, false),
                 shape.grid(),
                 wanted.aType(),
                 plan.chunks().cols(),
