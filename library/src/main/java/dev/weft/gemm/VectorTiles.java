@@ -71,6 +71,7 @@ final class VectorTiles implements Tiles {
                             case BF16 ->
                                     Float.intBitsToFloat(
                                             a.get(RowConverter.SHORT, at + k * 2L) << 16);
+                            case E4M3, E5M2 -> throw new IllegalArgumentException(type.label());
                         };
                 packed.set(RowConverter.FLOAT, target + k * TILE_COLUMN_BYTES, value);
             }

@@ -64,8 +64,15 @@ public abstract class MatmulBuilder<M, B extends MatmulBuilder<M, B>> {
         }
     }
 
-    /** The type of the products; by default what holds A and B without loss. */
+    /**
+     * The type of the products; by default that of A and B, or fp32 where these differ or are 8
+     * bits.
+     */
     public final B output(DType dtype) {
+        if (dtype.isScaled()) {
+            throw new IllegalArgumentException(
+                    "products of %s: expected fp32, fp16 or bf16".formatted(dtype.label()));
+        }
         this.outType = dtype;
         return self();
     }
@@ -183,6 +190,11 @@ public abstract class MatmulBuilder<M, B extends MatmulBuilder<M, B>> {
                 .filter(type -> type != aType)
                 .findFirst()
                 .orElse(aType);
+    }
+
+    /** What an engine of the CPU multiplies: rows and columns with scales are widened before. */
+    static DType multiplied(DType type) {
+        return type.isScaled() ? DType.FP32 : type;
     }
 
     /** Null where it is left to Weft. */

@@ -63,7 +63,12 @@ public record CoreEngine(
 
     @Override
     public boolean knows(DType aType) {
-        return costs.containsKey(aType);
+        return costs.containsKey(multiplied(aType));
+    }
+
+    /** Rows with scales are widened to fp32 before they are multiplied. */
+    private static DType multiplied(DType aType) {
+        return aType.isScaled() ? DType.FP32 : aType;
     }
 
     @Override
@@ -88,7 +93,7 @@ public record CoreEngine(
 
     /** What one core takes for rows x [k, n]; {@code far} says that B comes from afar each time. */
     double productNs(DType aType, long rows, long k, long n, boolean far) {
-        Costs cost = costs.get(aType);
+        Costs cost = costs.get(multiplied(aType));
         double padded = (double) Math.ceilDiv(rows, rowQuantum) * rowQuantum;
         return blockUs * 1e3
                 + 2 * padded * k * n / cost.gflops()

@@ -2,16 +2,29 @@ package dev.weft.tensor;
 
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.Arrays;
+import java.util.List;
 import java.util.Locale;
+import java.util.stream.Collectors;
 
 /**
- * An element type. All three widen to fp32 without loss; narrowing rounds to nearest, ties to even.
+ * An element type. All widen to fp32 without loss; narrowing rounds to nearest, ties to even.
  * Memory is little-endian, as in every file format Weft reads.
+ *
+ * <p>The 8-bit types hold values that are scaled ({@link ScaledMatrix}): narrowing to them gives
+ * the largest finite value for what is larger, also for infinities.
  */
 public enum DType {
     FP32(4),
     FP16(2),
-    BF16(2);
+    BF16(2),
+    /** 4 bits of exponent, 3 of mantissa, no infinities; at most 448. */
+    E4M3(1),
+    /** 5 bits of exponent, 2 of mantissa; at most 57344. */
+    E5M2(1);
+
+    /** The types of products, and of operands that have no scales. */
+    public static final List<DType> UNSCALED = List.of(FP32, FP16, BF16);
 
     /** Unaligned, so that a view may start at any byte of a file. */
     static final ValueLayout.OfFloat FLOAT =
@@ -32,7 +45,8 @@ public enum DType {
     }
 
     /**
-     * The name on the command line and in run records: {@code fp32}, {@code fp16}, {@code bf16}.
+     * The name on the command line and in run records: {@code fp32}, {@code fp16}, {@code bf16},
+     * {@code e4m3}, {@code e5m2}.
      */
     public String label() {
         return name().toLowerCase(Locale.ROOT);
@@ -46,12 +60,39 @@ public enum DType {
             }
         }
         throw new IllegalArgumentException(
-                "unknown dtype '" + label + "': expected fp32, fp16 or bf16");
+                "unknown dtype '%s': expected %s"
+                        .formatted(
+                                label,
+                                Arrays.stream(values())
+                                        .map(DType::label)
+                                        .collect(Collectors.joining(", "))));
     }
 
-    /** The type that holds both without loss: equal types stay, any mixture becomes fp32. */
+    /** Whether elements are scaled: the 8-bit types. */
+    public boolean isScaled() {
+        return bytes == 1;
+    }
+
+    /**
+     * The type of a product where none is asked for: that of both operands, fp32 where they differ
+     * or have scales.
+     */
     public static DType promote(DType a, DType b) {
-        return a == b ? a : FP32;
+        return a == b && !a.isScaled() ? a : FP32;
+    }
+
+    /** The largest finite value. */
+    public float max() {
+        return switch (this) {
+            case FP32 -> Float.MAX_VALUE;
+            case FP16 -> 65504;
+            case BF16 -> 0x1.FEp127f;
+            case E4M3, E5M2 -> fp8().max();
+        };
+    }
+
+    Fp8 fp8() {
+        return this == E4M3 ? Fp8.E4M3 : Fp8.E5M2;
     }
 
     /** The element at {@code byteOffset}, widened. */
@@ -60,6 +101,7 @@ public enum DType {
             case FP32 -> data.get(FLOAT, byteOffset);
             case FP16 -> Float.float16ToFloat(data.get(SHORT, byteOffset));
             case BF16 -> bf16ToFloat(data.get(SHORT, byteOffset));
+            case E4M3, E5M2 -> fp8().widen(data.get(ValueLayout.JAVA_BYTE, byteOffset));
         };
     }
 
@@ -69,6 +111,7 @@ public enum DType {
             case FP32 -> data.set(FLOAT, byteOffset, value);
             case FP16 -> data.set(SHORT, byteOffset, Float.floatToFloat16(value));
             case BF16 -> data.set(SHORT, byteOffset, floatToBf16(value));
+            case E4M3, E5M2 -> data.set(ValueLayout.JAVA_BYTE, byteOffset, fp8().narrow(value));
         }
     }
 
@@ -78,15 +121,18 @@ public enum DType {
             case FP32 -> value;
             case FP16 -> Float.float16ToFloat(Float.floatToFloat16(value));
             case BF16 -> bf16ToFloat(floatToBf16(value));
+            case E4M3, E5M2 -> fp8().widen(fp8().narrow(value));
         };
     }
 
-    /** The relative spacing of neighbouring normal values, 2^-23, 2^-10 or 2^-7. */
+    /** The relative spacing of neighbouring normal values, from 2^-23 to 2^-2. */
     public double epsilon() {
         return switch (this) {
             case FP32 -> 0x1p-23;
             case FP16 -> 0x1p-10;
             case BF16 -> 0x1p-7;
+            case E4M3 -> 0x1p-3;
+            case E5M2 -> 0x1p-2;
         };
     }
 

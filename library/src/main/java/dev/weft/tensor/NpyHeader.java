@@ -25,6 +25,8 @@ record NpyHeader(String descr, boolean fortranOrder, List<Long> shape) {
                     case FP32 -> "<f4";
                     case FP16 -> "<f2";
                     case BF16 -> "<V2";
+                    // NumPy has no type of 8 bits but integers.
+                    case E4M3, E5M2 -> "|u1";
                 };
         String rows = Long.toString(matrix.rows());
         return "{'descr': '%s', 'fortran_order': False, 'shape': (%s, %s), }%s"
@@ -56,6 +58,10 @@ record NpyHeader(String descr, boolean fortranOrder, List<Long> shape) {
                 return DType.FP16;
             case "<V2", "|V2", "bfloat16":
                 return DType.BF16;
+            case "|u1":
+                throw file.refusal(
+                        "holds uint8, which does not say what fp8 it is: expected F8_E4M3 or"
+                                + " F8_E5M2 in a safetensors file");
             default:
                 String quoted = "'" + SafeText.excerpt(descr) + "'";
                 throw file.refusal(

@@ -17,7 +17,7 @@ import java.util.Map;
 
 /**
  * Safetensors files: several named tensors, of which Weft reads those that are matrices of fp32,
- * fp16 or bf16. Any thread may call it.
+ * fp16, bf16, e4m3 or e5m2. Any thread may call it.
  *
  * <pre>
  * 0      header length H, 8 bytes, little-endian
@@ -34,9 +34,20 @@ final class SafetensorsFile {
     private static final int LISTED_NAMES = 10;
 
     private static final Map<String, DType> TYPES =
-            Map.of("F32", DType.FP32, "F16", DType.FP16, "BF16", DType.BF16);
+            Map.of(
+                    "F32",
+                    DType.FP32,
+                    "F16",
+                    DType.FP16,
+                    "BF16",
+                    DType.BF16,
+                    "F8_E4M3",
+                    DType.E4M3,
+                    "F8_E5M2",
+                    DType.E5M2);
 
-    private static final List<DType> WRITING_ORDER = List.of(DType.FP32, DType.BF16, DType.FP16);
+    private static final List<DType> WRITING_ORDER =
+            List.of(DType.FP32, DType.BF16, DType.FP16, DType.E5M2, DType.E4M3);
 
     private SafetensorsFile() {}
 
@@ -76,7 +87,7 @@ final class SafetensorsFile {
         DType dtype = TYPES.get(entry.dtype());
         if (dtype == null) {
             throw file.refusal(
-                    "%sof type %s: expected F32, F16 or BF16"
+                    "%sof type %s: expected F32, F16, BF16, F8_E4M3 or F8_E5M2"
                             .formatted(what, SafeText.excerpt(entry.dtype())));
         }
         if (entry.shape().size() != 2) {
@@ -129,6 +140,10 @@ final class SafetensorsFile {
                 path, header(inOrder), inOrder.stream().map(Map.Entry::getValue).toList());
     }
 
+    private static String name(DType dtype) {
+        return dtype.isScaled() ? "F8_" + dtype.name() : dtype.name().replace("FP", "F");
+    }
+
     private static byte[] header(List<Map.Entry<String, Matrix>> tensors) throws IOException {
         ByteArrayOutputStream json = new ByteArrayOutputStream();
         try (JsonGenerator generator = SafetensorsHeader.JSON.createGenerator(json)) {
@@ -138,7 +153,7 @@ final class SafetensorsFile {
                 Matrix matrix = tensor.getValue();
                 long end = Math.addExact(begin, matrix.elementBytes());
                 generator.writeObjectFieldStart(tensor.getKey());
-                generator.writeStringField("dtype", matrix.dtype().name().replace("FP", "F"));
+                generator.writeStringField("dtype", name(matrix.dtype()));
                 generator.writeFieldName("shape");
                 generator.writeArray(new long[] {matrix.rows(), matrix.cols()}, 0, 2);
                 generator.writeFieldName("data_offsets");

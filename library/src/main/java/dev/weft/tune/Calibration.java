@@ -10,7 +10,6 @@ import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.EnumMap;
 import java.util.EnumSet;
 import java.util.HashMap;
@@ -90,7 +89,7 @@ public final class Calibration implements AutoCloseable {
 
     /** Measures this machine, with all ranks on one host, for all types of A. */
     public static Machine measure(Function<DType, Gemm> engines, Effort effort) {
-        return measure(engines, EnumSet.allOf(DType.class), effort);
+        return measure(engines, EnumSet.copyOf(DType.UNSCALED), effort);
     }
 
     /** Measures this machine for the given engines and types of A. */
@@ -199,7 +198,7 @@ public final class Calibration implements AutoCloseable {
     /** Identifies a model: another engine or number of cores is another machine. */
     static String description(Function<DType, Gemm> engines) {
         String names =
-                Arrays.stream(DType.values())
+                DType.UNSCALED.stream()
                         .map(type -> engines.apply(type).name())
                         .distinct()
                         .collect(Collectors.joining(" and "));

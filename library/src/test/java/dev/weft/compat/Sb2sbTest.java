@@ -401,7 +401,9 @@ class Sb2sbTest {
     }
 
     @ParameterizedTest
-    @EnumSource(DType.class)
+    @EnumSource(
+            value = DType.class,
+            names = {"FP32", "FP16", "BF16"})
     void rowsBelowEachOtherAlsoWhereRanksOwnUnlikeMany(DType dtype) {
         long[] rows = {5, 0, 17};
         ReplicaGroups groups = ReplicaGroups.consecutive(2, 3);

@@ -56,7 +56,7 @@ class Float64OracleTest {
     @Test
     void oneElementBeyondTheBoundIsFoundAndNamed() {
         Random random = new Random(23);
-        for (DType out : DType.values()) {
+        for (DType out : DType.UNSCALED) {
             try (Arena arena = Arena.ofShared()) {
                 Matrix a = normal(arena, DType.FP32, 130, 100, random);
                 Matrix b = normal(arena, DType.FP32, 100, 80, random);

@@ -20,13 +20,13 @@ class FreivaldsTest {
 
     @Test
     void rightProductsPassWhateverTheSigns() {
-        for (DType dtype : DType.values()) {
+        for (DType dtype : DType.UNSCALED) {
             for (boolean transposed : new boolean[] {false, true}) {
                 Random random = new Random(31);
                 try (Arena arena = Arena.ofConfined()) {
                     Matrix a = normal(arena, dtype, 33, 1100, random);
                     Matrix b = normalB(arena, dtype, 1100, 70, transposed, random);
-                    for (DType out : DType.values()) {
+                    for (DType out : DType.UNSCALED) {
                         Matrix c = naive(arena, a, b, transposed, out);
                         for (long seed = 0; seed < 10; seed++) {
                             Freivalds.Result result =

@@ -110,7 +110,7 @@ final class GuardedProducts {
 
     /** Elements of one row, flush with the guard, to and from fp32 and back. */
     private void convert() {
-        for (DType dtype : DType.values()) {
+        for (DType dtype : DType.UNSCALED) {
             System.out.println("conversions of " + dtype);
             for (int count = 1; count <= 1100; count += count < 140 ? 1 : 59) {
                 try (Arena arena = guarded(false)) {
@@ -127,7 +127,7 @@ final class GuardedProducts {
 
     /** What judges a product reads all of it, and nothing else. */
     private void judge() {
-        for (DType dtype : DType.values()) {
+        for (DType dtype : DType.UNSCALED) {
             System.out.println("judges of " + dtype);
             for (int m : COMMON_SIZES) {
                 for (int n : COMMON_SIZES) {

@@ -36,7 +36,7 @@ class RowConverterTest {
     void narrowsEveryKindOfFloatAsItsTypeDoes() {
         float[] values = floats();
         MemorySegment source = MemorySegment.ofArray(values);
-        for (DType dtype : DType.values()) {
+        for (DType dtype : DType.UNSCALED) {
             try (Arena arena = Arena.ofConfined()) {
                 Matrix row = Matrix.allocate(arena, dtype, 1, values.length + 7);
                 new RowConverter().narrow(source, 0, values.length, row, 0, 7);

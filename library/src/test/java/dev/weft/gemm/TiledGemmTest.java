@@ -81,7 +81,7 @@ class TiledGemmTest extends GemmContract {
         try (Arena arena = Arena.ofConfined()) {
             Matrix a = normal(arena, DType.FP32, 61, 1031, random);
             Matrix b = normal(arena, DType.FP32, 1031, 333, random);
-            for (DType out : DType.values()) {
+            for (DType out : DType.UNSCALED) {
                 Matrix expected = product(new ScalarGemm(), arena, a, b, false, out);
                 for (int rows : new int[] {1, 13, 40}) {
                     for (int cols : new int[] {1, 100, 200}) {

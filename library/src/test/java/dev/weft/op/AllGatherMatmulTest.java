@@ -39,7 +39,7 @@ class AllGatherMatmulTest {
         Random random = new Random(42);
         int step = algorithm == Algorithm.AUTO ? 3 : 1;
         for (int ranks = 1; ranks <= 8; ranks += step) {
-            for (DType aType : DType.values()) {
+            for (DType aType : DType.UNSCALED) {
                 DType bType = DType.values()[random.nextInt(3)];
                 DType out = DType.values()[random.nextInt(3)];
                 check(algorithm, ranks, aType, bType, out, random.nextBoolean(), random.nextLong());

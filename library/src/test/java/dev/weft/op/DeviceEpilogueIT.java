@@ -233,7 +233,7 @@ class DeviceEpilogueIT {
                 sums.set(r, c, Float.intBitsToFloat(bits));
             }
         }
-        for (DType out : DType.values()) {
+        for (DType out : DType.UNSCALED) {
             Matrix expected = Matrix.allocate(arena, out, n, n);
             Epilogue epilogue = epilogue(text, null, null);
             epilogue.apply(List.of(sums), List.of(expected));

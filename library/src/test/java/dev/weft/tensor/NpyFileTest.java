@@ -68,7 +68,9 @@ class NpyFileTest {
     }
 
     @ParameterizedTest
-    @EnumSource(DType.class)
+    @EnumSource(
+            value = DType.class,
+            names = {"FP32", "FP16", "BF16"})
     void writesViewsWithGapsWithoutTheGaps(DType dtype) throws IOException {
         Matrix view = normal(dtype, 40, 30).block(3, 30, 5, 7);
         Path path = folder.resolve("view.npy");
@@ -120,6 +122,7 @@ class NpyFileTest {
     void refusesArraysThatAreNoMatrixOfItsTypes() throws IOException {
         refused(PLAIN.replace("<f4", ">f4"), 24, "big-endian ('>f4')", "'<f4'");
         refused(PLAIN.replace("<f4", "<f8"), 48, "type '<f8'", "'<f4', '<f2' or '<V2' (bf16)");
+        refused(PLAIN.replace("<f4", "|u1"), 6, "holds uint8", "F8_E4M3");
         refused(PLAIN.replace("'<f4'", "[('x', '<f4')]"), 24, "[('x', '<f4')]");
         refused(PLAIN.replace("False", "True"), 24, "Fortran order", "numpy.ascontiguousarray");
         refused(PLAIN.replace("2, 3", "6,"), 24, "1 dimensions [6]", "expected 2", "reshape");

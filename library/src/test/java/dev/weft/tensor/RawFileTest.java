@@ -25,7 +25,9 @@ class RawFileTest {
     @TempDir private Path folder;
 
     @ParameterizedTest
-    @EnumSource(DType.class)
+    @EnumSource(
+            value = DType.class,
+            names = {"FP32", "FP16", "BF16"})
     void elementsComeBackBitForBit(DType dtype) throws IOException {
         Matrix matrix = Matrix.allocate(arena, dtype, 13, 7);
         new NormalData(1, 1).fill(matrix);

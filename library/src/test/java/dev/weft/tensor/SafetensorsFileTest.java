@@ -38,6 +38,8 @@ class SafetensorsFileTest {
         tensors.put("", normal(DType.BF16, 1, 1));
         tensors.put("a \"quoted\" \\ name: \u00e9\u4e2d\ud83d\ude00\n", normal(DType.FP32, 4, 2));
         tensors.put("empty", normal(DType.FP32, 0, 9));
+        tensors.put("eight", normal(DType.E4M3, 7, 3));
+        tensors.put("eight too", normal(DType.E5M2, 2, 5));
         tensors.put("view", normal(DType.BF16, 9, 9).block(1, 7, 2, 3));
         Path path = folder.resolve("several.safetensors");
         SafetensorsFile.write(path, tensors);
@@ -90,7 +92,10 @@ class SafetensorsFileTest {
                                 + "\"shape\":[2,3],\"data_offsets\":[0,12]}}   ",
                         28);
         assertEquals("[2, 3] bf16", read(path, "w").describe());
-        refused(path, "ids", "tensor 'ids' of type I64: expected F32, F16 or BF16");
+        refused(
+                path,
+                "ids",
+                "tensor 'ids' of type I64: expected F32, F16, BF16, F8_E4M3 or F8_E5M2");
         refused(path, "__metadata__", "has no tensor '__metadata__'", "ids, w");
     }
 

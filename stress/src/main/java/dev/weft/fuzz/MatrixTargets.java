@@ -34,7 +34,7 @@ final class MatrixTargets {
             List<byte[]> raw = new ArrayList<>();
             Path npyFile = folder.resolve("seed.npy");
             Path rawFile = folder.resolve("seed.bin");
-            for (DType type : DType.values()) {
+            for (DType type : DType.UNSCALED) {
                 Matrix matrix = matrix(arena, type, ROWS);
                 MatrixFiles.write(npyFile.toString(), matrix);
                 npy.add(Files.readAllBytes(npyFile));

@@ -108,7 +108,7 @@ record RandomProblem(
     }
 
     private static DType type(SplittableRandom random) {
-        return DType.values()[random.nextInt(DType.values().length)];
+        return DType.UNSCALED.get(random.nextInt(DType.UNSCALED.size()));
     }
 
     private static Shards shards(int ranks, int least, int most, SplittableRandom random) {

@@ -27,11 +27,14 @@ public final class OptionValues {
     }
 
     public static DType type(String option, String label) {
-        try {
-            return DType.of(label);
-        } catch (IllegalArgumentException e) {
-            throw new UsageException(option + ": " + e.getMessage());
-        }
+        return DType.UNSCALED.stream()
+                .filter(type -> type.label().equals(label))
+                .findFirst()
+                .orElseThrow(
+                        () ->
+                                new UsageException(
+                                        "%s: unknown dtype '%s': expected fp32, fp16 or bf16",
+                                        option, label));
     }
 
     /** One of Weft's algorithms, or of those on the class path. */

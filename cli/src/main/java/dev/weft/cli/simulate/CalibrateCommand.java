@@ -161,7 +161,7 @@ public final class CalibrateCommand extends WeftCommand {
     private static void print(Machine machine, Console console) {
         CoreEngine cores = (CoreEngine) machine.engine();
         console.line("Machine", machine.description());
-        for (DType type : DType.values()) {
+        for (DType type : DType.UNSCALED) {
             CoreEngine.Costs costs = cores.costs().get(type);
             if (costs != null) {
                 console.line(

@@ -82,7 +82,7 @@ public final class TileCode implements Tiles {
                 }
             }
             Map<DType, Integer> packs = new EnumMap<>(DType.class);
-            for (DType type : DType.values()) {
+            for (DType type : DType.UNSCALED) {
                 packs.put(type, pack.applyAsInt(type));
             }
             return new Written(

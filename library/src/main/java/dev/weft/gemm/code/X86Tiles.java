@@ -375,6 +375,7 @@ final class X86Tiles {
                 code.widen16(to, from, 0);
                 code.shiftLeft(to, to, Short.SIZE);
             }
+            case E4M3, E5M2 -> throw new IllegalArgumentException(type.label());
         }
     }
 
