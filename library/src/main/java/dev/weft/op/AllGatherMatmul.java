@@ -106,6 +106,7 @@ public final class AllGatherMatmul extends Operator<Matrix> {
                             keepGathered,
                             engine,
                             products,
+                            settings.scaling(),
                             epilogue,
                             resources.arena()));
         }

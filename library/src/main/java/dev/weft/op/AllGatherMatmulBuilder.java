@@ -25,6 +25,7 @@ import dev.weft.search.Problem;
 import dev.weft.sim.Machine;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
+import dev.weft.tensor.ScaledMatrix;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
@@ -60,6 +61,16 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
         checkAccess(b);
         sides.add(new RightHandSide(b, transposed));
         return side(b.describe(), b.dtype(), b.rows(), b.cols(), transposed);
+    }
+
+    /**
+     * A right-hand side with scales, [K, N], or [N, K] if {@code transposed}: each element is
+     * multiplied with its scale and rounded to fp32 when the operator is prepared.
+     */
+    public AllGatherMatmulBuilder b(ScaledMatrix b, boolean transposed) {
+        Matrix values = b.values();
+        sides.add(new RightHandSide(b.dequantize(Arena.ofAuto()), transposed));
+        return side(values.describe(), values.dtype(), values.rows(), values.cols(), transposed);
     }
 
     @Override
@@ -142,9 +153,9 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
     /** One that ranks on unlike machines can all have, where it was left to Weft. Collective. */
     private Gemm agreedEngine(Description wanted) {
         String name = wanted.engine() == null ? "auto" : wanted.engine();
-        DType aType = wanted.aType();
+        DType aType = multiplied(wanted.aType());
         // One engine for all right-hand sides: it must take the type of each.
-        DType bType = otherType();
+        DType bType = multiplied(otherType());
         Gemm own = gemm() == null ? Gemms.byName(name, aType, bType) : gemm();
         return agreedEngine(fabric, own, gemm() == null && name.equals("auto"));
     }
@@ -182,7 +193,7 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
 
     /** Collective where there is a network to measure; only the first rank gets prices. */
     private List<Candidate> prices(Problem problem, Gemm engine) {
-        Machine machine = new AutoMachine(fabric).measure(engine, problem.aType());
+        Machine machine = new AutoMachine(fabric).measure(engine, multiplied(problem.aType()));
         return machine == null
                 ? List.of()
                 : new PlanSearch(machine, problem)
@@ -241,6 +252,7 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
                         columnParts(plan, wanted, workers),
                         pinned ? Pinning.of(fabric, workers) : Pinning.NONE,
                         rowGather(plan, wanted),
+                        wanted.scaling(),
                         prepared.epilogue()),
                 new OperatorResources(arena, List.copyOf(regions)));
     }

@@ -19,6 +19,7 @@ import dev.weft.plan.RankPlan.Lane;
 import dev.weft.plan.RankPlan.RowBlock;
 import dev.weft.plan.RankPlan.Transfer;
 import dev.weft.tensor.Matrix;
+import dev.weft.tensor.ScaledMatrix.Scaling;
 import java.lang.foreign.Arena;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -51,6 +52,9 @@ final class ComputeWorker extends Worker {
     /** Null where products are only rounded. */
     private final FinishedRows finished;
 
+    /** Null where A has no scales. */
+    private final WidenedRows widened;
+
     private final RowBlock[] order;
     private final AtomicInteger nextPiece;
     private final int columnParts;
@@ -69,6 +73,7 @@ final class ComputeWorker extends Worker {
             boolean keepGathered,
             Gemm gemm,
             List<Product> products,
+            Scaling scaling,
             PreparedEpilogue epilogue,
             Arena arena) {
         super(new SpanLog(name(index, workspace.plan().programs()), spans(workspace)));
@@ -88,6 +93,14 @@ final class ComputeWorker extends Worker {
                 epilogue == null
                         ? null
                         : new FinishedRows(epilogue, gemm, scratch, products, mostRows(), arena);
+        this.widened =
+                scaling == null
+                        ? null
+                        : new WidenedRows(
+                                scaling,
+                                Math.clamp(mostRows(), 1, gemm.blockRows()),
+                                products.getFirst().b().k(),
+                                arena);
         int program = index % plan.programs();
         this.order =
                 plan.consumption().stream()
@@ -308,6 +321,19 @@ final class ComputeWorker extends Worker {
                             rowCount,
                             rows.cols());
         }
+        if (widened == null) {
+            multiply(rows, firstRow, rowCount, part, productRow);
+        } else {
+            for (long done = 0; done < rowCount; done += widened.mostRows()) {
+                long count = Math.min(widened.mostRows(), rowCount - done);
+                Matrix wide = widened.of(rows, firstRow + done, count);
+                multiply(wide, 0, count, part, productRow + done);
+            }
+        }
+        log.add(Timeline.Kind.COMPUTE, source, plan.rank(), blockRow, rowCount, start);
+    }
+
+    private void multiply(Matrix rows, long firstRow, long rowCount, int part, long productRow) {
         for (int p = 0; p < products.size(); p++) {
             Product product = products.get(p);
             long firstCol = firstCols[p][part];
@@ -329,6 +355,5 @@ final class ComputeWorker extends Worker {
             }
             fabric.worked();
         }
-        log.add(Timeline.Kind.COMPUTE, source, plan.rank(), blockRow, rowCount, start);
     }
 }

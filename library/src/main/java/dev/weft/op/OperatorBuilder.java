@@ -8,8 +8,11 @@ import dev.weft.plan.RankPlan;
 import dev.weft.plan.Shards;
 import dev.weft.plan.cut.Cut;
 import dev.weft.tensor.DType;
+import dev.weft.tensor.ScaledMatrix;
+import dev.weft.tensor.ScaledMatrix.Scaling;
 import java.util.EnumSet;
 import java.util.List;
+import java.util.Objects;
 import java.util.Set;
 
 /**
@@ -25,6 +28,7 @@ public abstract class OperatorBuilder<M, B extends OperatorBuilder<M, B>>
 
     private final int ranks;
     private Shards shards;
+    private Scaling scaling;
     private PlanWriter algorithm = Algorithm.AUTO;
     private List<RankPlan> plans;
     private long chunkCols;
@@ -51,7 +55,26 @@ public abstract class OperatorBuilder<M, B extends OperatorBuilder<M, B>>
                     "shards for " + shards.ranks() + " ranks in a group of " + ranks);
         }
         this.shards = shards;
+        this.scaling = null;
         aType(dtype);
+        return self();
+    }
+
+    /**
+     * As {@link #a(Shards, DType)}, for an A of 8 bits. A shard is then a matrix of rows with their
+     * scales in front, as {@link ScaledMatrix#rowsOf} makes them and {@link ScaledMatrix#inRows}
+     * sees them.
+     *
+     * @param dtype e4m3
+     * @param given which elements share a scale; rows are the same for tensor and row
+     */
+    public final B scaledA(Shards shards, DType dtype, Scaling given) {
+        if (dtype != DType.E4M3) {
+            throw new IllegalArgumentException(
+                    "A of %s with scales: expected e4m3".formatted(dtype.label()));
+        }
+        a(shards, dtype);
+        this.scaling = Objects.requireNonNull(given, "scaling");
         return self();
     }
 
@@ -143,6 +166,22 @@ public abstract class OperatorBuilder<M, B extends OperatorBuilder<M, B>>
         return self();
     }
 
+    /** Operands of 8 bits have scales, those of A the same layout as those of B. */
+    private void requireScales(List<Side> sides) {
+        boolean scaled = scaling != null;
+        if (!sides.isEmpty() && aType().isScaled() != scaled) {
+            throw new IllegalArgumentException(
+                    "A of %s without scales: expected scaledA(...)".formatted(aType().label()));
+        }
+        for (Side side : sides) {
+            if (side.dtype().isScaled() != scaled) {
+                throw new IllegalArgumentException(
+                        "A of %s with B %s: expected scales for both or for neither"
+                                .formatted(aType().label(), side.text()));
+            }
+        }
+    }
+
     /** All of the above, checked as far as it is the same everywhere. */
     @SuppressWarnings("exports")
     protected final Description description() {
@@ -158,6 +197,7 @@ public abstract class OperatorBuilder<M, B extends OperatorBuilder<M, B>>
                                 .formatted(i, sides.get(i).text(), Math.max(k, 1)));
             }
         }
+        requireScales(sides);
         boolean kept = features.contains(Feature.KEPT);
         if (features.contains(Feature.PING_PONG) && (kept || algorithm instanceof Algorithm)) {
             throw new IllegalArgumentException(
@@ -168,7 +208,8 @@ public abstract class OperatorBuilder<M, B extends OperatorBuilder<M, B>>
                 new Description(
                         shards,
                         aType(),
-                        k,
+                        scaling,
+                        scaling == null ? k : ScaledMatrix.rowBytes(k, scaling),
                         sides.isEmpty() ? aType() : outType(0),
                         sides.stream().map(Side::n).toList(),
                         algorithm,

@@ -62,6 +62,11 @@ public abstract class ReduceBuilder<M, B extends ReduceBuilder<M, B>> extends Ma
         }
         this.rows = rows;
         this.inner = inner;
+        if (dtype.isScaled()) {
+            throw new IllegalArgumentException(
+                    "sums over ranks of an A of %s: expected fp32, fp16 or bf16"
+                            .formatted(dtype.label()));
+        }
         aType(dtype);
         return self();
     }
@@ -161,7 +166,7 @@ public abstract class ReduceBuilder<M, B extends ReduceBuilder<M, B>> extends Ma
         Agreement agreement =
                 new Agreement(fabric)
                         .on("all-reduce", all ? 1 : 0)
-                        .on("A's dtype (0 fp32, 1 fp16, 2 bf16)", aType().ordinal())
+                        .on("A's dtype (0 fp32, 1 fp16, 2 bf16, 3 e4m3, 4 e5m2)", aType().ordinal())
                         .on("the algorithm's number", algorithm.ordinal())
                         .on(
                                 "the order of sums (0 whole, 1 by rank, 2 by rank in bf16)",

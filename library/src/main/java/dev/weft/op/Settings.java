@@ -1,6 +1,7 @@
 package dev.weft.op;
 
 import dev.weft.fabric.transport.RowGather;
+import dev.weft.tensor.ScaledMatrix.Scaling;
 
 /**
  * How a prepared operator behaves beyond its plan.
@@ -11,6 +12,7 @@ import dev.weft.fabric.transport.RowGather;
  * @param columnParts pieces in which workers take a row block, each with some of the columns
  * @param pinning where compute workers run
  * @param rowGather the fabric's all-gather, where it takes the place of the lanes; else null
+ * @param scaling of an A of 8 bits, which is widened before it is multiplied; else null
  * @param epilogue what is done to the sums of products; null where they are only rounded
  */
 record Settings(
@@ -21,4 +23,5 @@ record Settings(
         int columnParts,
         Pinning pinning,
         RowGather rowGather,
+        Scaling scaling,
         PreparedEpilogue epilogue) {}

@@ -49,6 +49,7 @@ class CudaPlanningTest {
                     new Description(
                             shards,
                             DType.FP16,
+                            null,
                             k,
                             DType.FP16,
                             List.of(N),
@@ -214,6 +215,7 @@ class CudaPlanningTest {
                     new Description(
                             Shards.even(64, 2),
                             DType.FP32,
+                            null,
                             7,
                             DType.FP32,
                             List.of(),

@@ -12,6 +12,7 @@ import dev.weft.plan.Shards;
 import dev.weft.plan.cut.Cut;
 import dev.weft.search.Problem;
 import dev.weft.tensor.DType;
+import dev.weft.tensor.ScaledMatrix.Scaling;
 import java.lang.System.Logger.Level;
 import java.util.Collections;
 import java.util.EnumSet;
@@ -25,7 +26,8 @@ import java.util.function.Supplier;
  * What a caller wants of an operator, on CPUs or GPUs. It is the same on all ranks, except for B.
  * Zeros and nulls leave the choice to Weft.
  *
- * @param k columns of A
+ * @param scaling of an A of 8 bits, whose rows have scales in front; else null
+ * @param k columns of A as it is gathered, bytes where it has scales
  * @param outType of the products
  * @param columns N of each product; none where A is gathered only
  * @param plans of all ranks, in place of an algorithm, a cut and lanes
@@ -37,6 +39,7 @@ import java.util.function.Supplier;
 public record Description(
         Shards shards,
         DType aType,
+        Scaling scaling,
         long k,
         DType outType,
         List<Long> columns,
@@ -92,7 +95,10 @@ public record Description(
         for (int r = 0; r < shards.ranks(); r++) {
             agreement.on("the rows of rank " + fabric.worldRank(r), shards.rows(r));
         }
-        agreement.on("A's dtype (0 fp32, 1 fp16, 2 bf16)", aType.ordinal());
+        agreement.on("A's dtype (0 fp32, 1 fp16, 2 bf16, 3 e4m3, 4 e5m2)", aType.ordinal());
+        agreement.on(
+                "A's scales (0 none, 1 tensor, 2 row, 3 block)",
+                scaling == null ? 0 : 1 + scaling.ordinal());
         agreement.on("the algorithm's number", Agreement.number(algorithm));
         agreement.on("chunk rows", cut.chunkRows());
         agreement.on("splits per rank", cut.splitsPerRank());
