@@ -89,6 +89,7 @@ class WrongValuesTest {
                     Map.entry("--dtype", Kind.WORD),
                     Map.entry("--a-dtype", Kind.WORD),
                     Map.entry("--b-dtype", Kind.WORD),
+                    Map.entry("--scales", Kind.WORD),
                     Map.entry("--out-dtype", Kind.WORD),
                     Map.entry("--rhs", Kind.WORD),
                     Map.entry("--seed", Kind.SEED),

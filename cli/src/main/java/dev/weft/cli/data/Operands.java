@@ -2,6 +2,7 @@ package dev.weft.cli.data;
 
 import dev.weft.cli.options.ProblemSpec;
 import dev.weft.plan.Shards;
+import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
 import java.util.List;
@@ -15,6 +16,11 @@ public interface Operands {
     /** The rank's B: all of it, its columns or its rows; [N, K] where B is stored transposed. */
     Matrix b(int worldRank);
 
+    /** The type of {@link #shard}. */
+    default DType typeOfA(ProblemSpec spec) {
+        return spec.aType();
+    }
+
     /** Copies the rank's part of its group's A, without keeping it. */
     default void copyShard(int worldRank, Matrix target) {
         target.copyFrom(shard(worldRank));
@@ -23,7 +29,7 @@ public interface Operands {
     /** A copy of all of the A of the rank's group. */
     static Matrix gatheredA(Operands operands, ProblemSpec spec, int worldRank, Arena arena) {
         Shards shards = spec.shards(worldRank);
-        Matrix all = Matrix.allocate(arena, spec.aType(), shards.totalRows(), spec.k());
+        Matrix all = Matrix.allocate(arena, operands.typeOfA(spec), shards.totalRows(), spec.k());
         List<Integer> members = spec.members(worldRank);
         for (int member = 0; member < members.size(); member++) {
             int of = members.get(member);

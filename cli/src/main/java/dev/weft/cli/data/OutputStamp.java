@@ -11,6 +11,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 
 /**
@@ -29,6 +30,9 @@ record OutputStamp(String type, String ranks, String made) {
 
     /** The outputs are not products as they are. */
     private static final String EPILOGUE = "epilogue";
+
+    /** The outputs are products of quantized inputs. */
+    private static final String FP8 = "fp8";
 
     /** Of a run that lasts. */
     static void writeUnfinished(Path folder, ProblemSpec spec, Set<String> names)
@@ -53,6 +57,8 @@ record OutputStamp(String type, String ranks, String made) {
         String made = spec.data();
         if (finished) {
             made = EPILOGUE;
+        } else if (spec.fp8() != null) {
+            made = FP8;
         } else if (spec.sums() != null && !made.equals(ProblemSpec.FILES)) {
             made = spec.op() + suffix(order);
         }
@@ -88,12 +94,19 @@ record OutputStamp(String type, String ranks, String made) {
 
     /** Refuses outputs that only the run which wrote them could verify. */
     void checkVerifiable(Path folder) {
-        boolean files = made.equals(ProblemSpec.FILES);
-        if (files || made.equals(EPILOGUE)) {
+        Map<String, String> selfVerified =
+                Map.of(
+                        ProblemSpec.FILES,
+                        "--a and --b",
+                        EPILOGUE,
+                        "--epilogue",
+                        FP8,
+                        "--dtype fp8");
+        if (selfVerified.containsKey(made)) {
             throw new UsageException(
                     "--data-dir %s: its outputs are of a run with %s, which has verified them"
                             + " itself",
-                    folder, files ? "--a and --b" : "--epilogue");
+                    folder, selfVerified.get(made));
         }
     }
 

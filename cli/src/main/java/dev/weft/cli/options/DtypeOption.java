@@ -10,7 +10,9 @@ public final class DtypeOption {
             names = "--dtype",
             converter = LowerCase.class,
             paramLabel = "TYPE",
-            description = "Type of the inputs: fp16, bf16 or fp32 (default: ${DEFAULT-VALUE}).")
+            description =
+                    "Type of the inputs: fp16, bf16 or fp32 (default: ${DEFAULT-VALUE}); with run also"
+                            + " fp8.")
     String label;
 
     /** With a command's default. */

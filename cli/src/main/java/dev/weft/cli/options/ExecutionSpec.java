@@ -187,7 +187,12 @@ public record ExecutionSpec(
     public <B extends OperatorBuilder<?, B>> B describe(
             B builder, ProblemSpec problem, int worldRank) {
         Shards shards = problem.shards(worldRank);
-        builder.a(shards, problem.aType()).output(problem.outType()).engine(engine);
+        if (problem.fp8() == null) {
+            builder.a(shards, problem.aType());
+        } else {
+            builder.scaledA(shards, problem.multipliedA(), problem.fp8().scaling());
+        }
+        builder.output(problem.outType()).engine(engine);
         if (computeWorkers > 0) {
             builder.computeWorkers(computeWorkers);
         }

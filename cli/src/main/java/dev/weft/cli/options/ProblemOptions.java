@@ -4,6 +4,7 @@ import dev.weft.cli.console.UsageException;
 import dev.weft.fabric.ReplicaGroups;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
+import dev.weft.tensor.ScaledMatrix.Scaling;
 import java.nio.file.Path;
 import java.util.Arrays;
 import picocli.CommandLine.Mixin;
@@ -16,6 +17,8 @@ public final class ProblemOptions {
     public static final long MOST_SIZE = Integer.MAX_VALUE * 1024L;
 
     private static final long DEFAULT_SEED = 19;
+
+    private static final String FP8 = "fp8";
 
     @Option(
             names = {"-n", "--ranks", "--n-ranks"},
@@ -77,15 +80,26 @@ public final class ProblemOptions {
             names = "--a-dtype",
             converter = LowerCase.class,
             paramLabel = "TYPE",
-            description = "Type of A where it differs (default: --dtype).")
+            description =
+                    "Type of A where it differs (default: --dtype; with fp8 that of both inputs"
+                            + " before they are quantized, bf16).")
     public String aDtype;
 
     @Option(
             names = "--b-dtype",
             converter = LowerCase.class,
             paramLabel = "TYPE",
-            description = "Type of B where it differs (default: --dtype).")
+            description = "Type of B where it differs (default: --dtype; with fp8 e4m3 or e5m2).")
     public String bDtype;
+
+    @Option(
+            names = "--scales",
+            converter = LowerCase.class,
+            paramLabel = "KIND",
+            description =
+                    "With --dtype fp8, what shares a scale: tensor, row (of A; column of B) or block"
+                            + " (1 x 128 of A, 128 x 128 of B) (default: row).")
+    public String scales;
 
     @Option(
             names = "--out-dtype",
@@ -131,8 +145,11 @@ public final class ProblemOptions {
                         ? Shards.even(size("--gm", m, 2048, 0), perGroup)
                         : given("--shards", shards, "--gm", m, lists);
         ProblemSpec.Sums sums = sums(lists);
-        DType a = OptionValues.type("--a-dtype", aDtype == null ? dtype.label : aDtype);
-        DType b = OptionValues.type("--b-dtype", bDtype == null ? dtype.label : bDtype);
+        ProblemSpec.Fp8 fp8 = fp8();
+        String inputs = fp8 == null ? dtype.label : DType.BF16.label();
+        DType a = OptionValues.type("--a-dtype", aDtype == null ? inputs : aDtype);
+        DType b =
+                fp8 == null ? OptionValues.type("--b-dtype", bDtype == null ? inputs : bDtype) : a;
         DType out = outDtype == null ? DType.FP32 : OptionValues.type("--out-dtype", outDtype);
         return new ProblemSpec(
                 ranks,
@@ -147,7 +164,39 @@ public final class ProblemOptions {
                 transposeB,
                 OptionValues.oneOf("--data", data, "normal", "seed19"),
                 seed(),
-                sums);
+                sums,
+                fp8);
+    }
+
+    /** Null where inputs are multiplied as they are. */
+    private ProblemSpec.Fp8 fp8() {
+        if (!dtype.label.equals(FP8)) {
+            if (scales != null) {
+                throw new UsageException(
+                        "--scales %s with --dtype %s: expected --dtype fp8, or no --scales",
+                        scales, dtype.label);
+            }
+            return null;
+        }
+        if (isSummed()) {
+            throw new UsageException(
+                    "--dtype fp8 with --op %s: expected --op %s", op, ProblemSpec.GATHER);
+        }
+        Scaling scaling =
+                Scaling.of(
+                        OptionValues.oneOf(
+                                "--scales",
+                                scales == null ? Scaling.ROW.label() : scales,
+                                Arrays.stream(Scaling.values())
+                                        .map(Scaling::label)
+                                        .toArray(String[]::new)));
+        String b =
+                OptionValues.oneOf(
+                        "--b-dtype",
+                        bDtype == null ? DType.E4M3.label() : bDtype,
+                        DType.E4M3.label(),
+                        DType.E5M2.label());
+        return new ProblemSpec.Fp8(DType.of(b), scaling);
     }
 
     /** Whether products are summed, which ranks have a part of K each for. */

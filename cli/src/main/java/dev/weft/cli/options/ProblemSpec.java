@@ -5,6 +5,7 @@ import dev.weft.fabric.ReplicaGroups;
 import dev.weft.plan.Shards;
 import dev.weft.report.RunRecord;
 import dev.weft.tensor.DType;
+import dev.weft.tensor.ScaledMatrix.Scaling;
 import java.math.BigInteger;
 import java.util.List;
 import java.util.function.IntFunction;
@@ -25,6 +26,7 @@ import java.util.stream.IntStream;
  * @param n columns of the whole B
  * @param columnSharded whether each rank holds its own columns of B, spread evenly
  * @param sums null where rows of A are gathered
+ * @param fp8 what A and B are quantized to; null where they are multiplied as they are
  */
 public record ProblemSpec(
         int ranks,
@@ -39,7 +41,8 @@ public record ProblemSpec(
         boolean transposeB,
         String data,
         long seed,
-        Sums sums) {
+        Sums sums,
+        Fp8 fp8) {
 
     /** Gathers rows of A. */
     public static final String GATHER = RunRecord.Problem.GATHER;
@@ -61,6 +64,19 @@ public record ProblemSpec(
         Sums over(long newK) {
             boolean same = inner.totalRows() == newK;
             return same ? this : new Sums(all, Shards.even(newK, inner.ranks()));
+        }
+    }
+
+    /**
+     * How inputs become operands of 8 bits: A of e4m3.
+     *
+     * @param b the type of B
+     */
+    public record Fp8(DType b, Scaling scaling) {
+
+        @Override
+        public String toString() {
+            return "scales by " + scaling.label();
         }
     }
 
@@ -235,7 +251,8 @@ public record ProblemSpec(
                 transposeB,
                 FILES,
                 seed,
-                sums == null ? null : sums.over(newK));
+                sums == null ? null : sums.over(newK),
+                fp8);
     }
 
     /** In words, as the summary shows it. */
@@ -243,19 +260,30 @@ public record ProblemSpec(
         if (sums != null) {
             return describeSums();
         }
-        return "A [%s, %s] %s in shards of %s rows, B [%s, %s] %s%s%s, C %s%s"
+        return "A [%s, %s] %s in shards of %s rows, B [%s, %s] %s%s%s%s, C %s%s"
                 .formatted(
                         m(),
                         k,
-                        aType.label(),
+                        multipliedA().label(),
                         shortShards(),
                         k,
                         n,
-                        bType.label(),
+                        multipliedB().label(),
                         transposeB ? " stored transposed" : "",
                         columnSharded ? " column-sharded" : " replicated",
+                        fp8 == null ? "" : ", " + fp8,
                         outType.label(),
                         describeGroups());
+    }
+
+    /** The type that A is gathered and multiplied in; {@link #aType} is that of its file. */
+    public DType multipliedA() {
+        return fp8 == null ? aType : DType.E4M3;
+    }
+
+    /** Likewise of B. */
+    public DType multipliedB() {
+        return fp8 == null ? bType : fp8.b;
     }
 
     private String describeSums() {

@@ -34,6 +34,9 @@ public final class CudaRules {
 
     /** Refuses what no GPU runs. */
     static void check(ProblemSpec problem, ExecutionSpec execution) {
+        if (problem.fp8() != null) {
+            throw new UsageException("--dtype fp8 on the GPU: expected --run-mode cpu");
+        }
         DType type = problem.aType();
         if (type == DType.FP32 || problem.bType() != type) {
             throw new UsageException(

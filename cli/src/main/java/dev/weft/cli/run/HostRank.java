@@ -1,6 +1,7 @@
 package dev.weft.cli.run;
 
 import dev.weft.cli.data.Operands;
+import dev.weft.cli.data.QuantizedOperands;
 import dev.weft.cli.launch.Heartbeat;
 import dev.weft.cli.options.ExecutionSpec;
 import dev.weft.cli.options.ProblemSpec;
@@ -34,7 +35,9 @@ record HostRank(
         implements RankSite<Matrix> {
 
     private Matrix shard() {
-        return operands.shard(world.rank());
+        return operands instanceof QuantizedOperands quantized
+                ? quantized.rows(world.rank())
+                : operands.shard(world.rank());
     }
 
     @Override
@@ -87,14 +90,19 @@ record HostRank(
 
     private AllGatherMatmulBuilder builder(PlanWriter algorithm, boolean keepGathered) {
         AllGatherMatmulBuilder builder =
-                execution
-                        .describe(AllGatherMatmul.on(group), problem, world.rank())
-                        .b(operands.b(world.rank()), problem.transposeB())
+                withB(execution.describe(AllGatherMatmul.on(group), problem, world.rank()))
                         .algorithm(algorithm)
                         .epilogue(epilogue)
                         .computeWorkers(computeWorkers())
                         .pinWorkers();
         return keepGathered ? builder.keepGathered() : builder;
+    }
+
+    private AllGatherMatmulBuilder withB(AllGatherMatmulBuilder builder) {
+        boolean transposed = problem.transposeB();
+        return operands instanceof QuantizedOperands quantized
+                ? builder.b(quantized.scaledB(world.rank()), transposed)
+                : builder.b(operands.b(world.rank()), transposed);
     }
 
     @Override
@@ -136,19 +144,25 @@ record HostRank(
     private Judged compare(Result<Matrix> kept, Matrix product, boolean sameBits) {
         Matrix gathered = kept.gathered().orElseThrow();
         boolean equal = product.bitwiseEquals(kept.product());
-        boolean withinBound =
-                equal
-                        || sameBits
-                        || new ProductJudge(problem, world.rank())
-                                .judge(gathered, operands.b(world.rank()), kept.product())
-                                .withinBound();
+        boolean withinBound = equal || sameBits || isWithinBound(kept.product());
         return new Judged(equalsInputs(gathered), equal, withinBound, product, null);
+    }
+
+    private boolean isWithinBound(Matrix product) {
+        try (Arena arena = Arena.ofConfined()) {
+            Matrix a = Operands.gatheredA(operands, problem, world.rank(), arena);
+            return new ProductJudge(problem, world.rank())
+                    .judge(a, operands.b(world.rank()), product)
+                    .withinBound();
+        }
     }
 
     private boolean equalsInputs(Matrix gathered) {
         try (Arena arena = Arena.ofConfined()) {
             return gathered.bitwiseEquals(
-                    Operands.gatheredA(operands, problem, world.rank(), arena));
+                    operands instanceof QuantizedOperands quantized
+                            ? quantized.gatheredRows(world.rank(), arena)
+                            : Operands.gatheredA(operands, problem, world.rank(), arena));
         }
     }
 

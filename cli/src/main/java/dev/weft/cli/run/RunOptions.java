@@ -6,6 +6,7 @@ import dev.weft.cli.data.CommandFiles;
 import dev.weft.cli.data.DataFolder;
 import dev.weft.cli.data.FileOperands;
 import dev.weft.cli.data.Operands;
+import dev.weft.cli.data.QuantizedOperands;
 import dev.weft.cli.data.UserFiles;
 import dev.weft.cli.options.ExecutionOptions;
 import dev.weft.cli.options.ExecutionSpec;
@@ -157,16 +158,26 @@ final class RunOptions {
         return a != null;
     }
 
+    private static Inputs inputs(
+            Operands operands, DataFolder folder, boolean fromFiles, Arena arena) {
+        ProblemSpec spec = folder.spec();
+        boolean quantized = spec.fp8() != null;
+        return new Inputs(
+                quantized ? new QuantizedOperands(operands, spec, arena) : operands,
+                folder,
+                fromFiles);
+    }
+
     /** The inputs, of which none is read yet: generated ones may still have to be written. */
     Inputs open(Arena arena) {
         try {
             if (fromFiles()) {
                 UserFiles files = UserFiles.open(problem, a, b);
                 DataFolder folder = new DataFolder(problem.dataDir, files.spec());
-                return new Inputs(new FileOperands(files, arena), folder, true);
+                return inputs(new FileOperands(files, arena), folder, true, arena);
             }
             DataFolder folder = new DataFolder(problem.dataDir, problem.spec());
-            return new Inputs(folder.open(arena), folder, false);
+            return inputs(folder.open(arena), folder, false, arena);
         } catch (IOException e) {
             throw new RunFailedException("cannot read the inputs: " + e.getMessage());
         }

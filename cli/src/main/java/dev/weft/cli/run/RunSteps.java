@@ -29,6 +29,7 @@ import dev.weft.plan.Reduction.Order;
 import dev.weft.report.Promise;
 import dev.weft.report.RunRecord;
 import dev.weft.report.Verification;
+import dev.weft.tensor.DType;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.lang.foreign.Arena;
@@ -147,6 +148,13 @@ record RunSteps(
     /** Before anything is written. */
     private void check(ProblemSpec problem) {
         options.execution.checkStrict(problem);
+        boolean scaled = problem.aType().isScaled() || problem.bType().isScaled();
+        if (scaled && problem.fp8() == null) {
+            throw new UsageException(
+                    "A is %s and B %s, whose scales are not in the files: expected --dtype fp8,"
+                            + " which quantizes them",
+                    problem.aType().label(), problem.bType().label());
+        }
         if (execution.cuda()) {
             CudaRules.check(problem, execution);
             CudaRules.tryOut(problem, execution);
@@ -211,6 +219,10 @@ record RunSteps(
     /** Where golden would take long, what it costs is told instead. */
     private boolean golden(Inputs inputs, Console console) {
         double seconds = Verifier.goldenSeconds(inputs.problem());
+        if (inputs.problem().fp8() != null) {
+            // The seed's rule knows nothing of quantized inputs.
+            return false;
+        }
         boolean wanted = options.golden || Verifier.goldenIsQuick(seconds);
         if (!wanted && !inputs.fromFiles()) {
             console.info(
@@ -289,7 +301,7 @@ record RunSteps(
                         && problem.largestGroup() > 1
                         && problem.m() > 0;
         if (chooses) {
-            StoredModel.storeIfMissing(engine(problem), problem.aType(), heartbeat)
+            StoredModel.storeIfMissing(engine(problem), onCpu(problem.multipliedA()), heartbeat)
                     .ifPresent(
                             file ->
                                     console.info(
@@ -299,7 +311,13 @@ record RunSteps(
     }
 
     private Gemm engine(ProblemSpec problem) {
-        return Gemms.byName(execution.engine(), problem.aType(), problem.bType());
+        return Gemms.byName(
+                execution.engine(), onCpu(problem.multipliedA()), onCpu(problem.multipliedB()));
+    }
+
+    /** The CPU multiplies values of 8 bits as fp32. */
+    private static DType onCpu(DType type) {
+        return type.isScaled() ? DType.FP32 : type;
     }
 
     List<RankReport> launch(Inputs inputs, Progress progress, RoundListener listener)

@@ -206,7 +206,7 @@ final class SimRun {
                         shards,
                         spec.k(),
                         List.of(spec.cols(first)),
-                        spec.aType(),
+                        spec.multipliedA(),
                         spec.outType(),
                         execution.keepGathered(),
                         execution.computeWorkers(),

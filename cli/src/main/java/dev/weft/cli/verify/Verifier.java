@@ -310,12 +310,14 @@ public final class Verifier {
     }
 
     /**
-     * The user's own files have no golden, nor have results of an epilogue, and the seed's rule
-     * knows nothing of parts in bf16; one of an earlier run may lie in the folder.
+     * The user's own files have no golden, nor have quantized inputs and results of an epilogue,
+     * and the seed's rule knows nothing of parts in bf16; one of an earlier run may lie in the
+     * folder.
      */
     private boolean goldenBelongsHere() {
         return !problem.data().equals(ProblemSpec.FILES)
                 && epilogue == null
+                && problem.fp8() == null
                 && order != Order.BY_RANK_BF16;
     }
 }

@@ -134,6 +134,7 @@ class AtomicFileTest {
                         false,
                         "normal",
                         1,
+                        null,
                         null);
         DataFolder data = new DataFolder(folder, spec);
         assertTrue(data.generate(true, new Progress(false)));

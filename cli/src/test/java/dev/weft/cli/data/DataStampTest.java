@@ -34,6 +34,7 @@ class DataStampTest {
                     false,
                     "normal",
                     Long.MIN_VALUE,
+                    null,
                     null);
 
     @TempDir private Path folder;
@@ -63,6 +64,7 @@ class DataStampTest {
                         false,
                         "normal",
                         19,
+                        null,
                         null);
         assertEquals(
                 spec, DataStamp.read(DataStamp.write(spec, true), ProblemSpec.GATHER, DType.FP32));

@@ -93,6 +93,38 @@ class RunTest {
                 "[SUCCESS]");
     }
 
+    /** Every kind of scales, both types of B, uneven shards, files of the user's own. */
+    @Test
+    void quantizedInputsAreVerified() throws IOException {
+        Path json = folder.resolve("r.json");
+        List<String> runs =
+                List.of(
+                        "-n 3 --shards 40,0,33 --gk 300 --gn 50 --scales block --algorithm ring",
+                        "-n 2 --gm 40 --gk 70 --gn 30 --b-dtype e5m2 --transpose-b --out-dtype bf16"
+                                + " --keep-gathered --epilogue bias,gelu",
+                        "-n 2 --gm 40 --gk 70 --gn 30 --scales tensor --rhs column-sharded");
+        for (String arguments : runs) {
+            Invocation run = run("--dtype fp8 " + arguments + " --json " + json);
+            assertEquals(0, run.code(), run.err());
+            RunRecord.Problem problem = RecordReader.read(json).run().problem();
+            assertEquals("e4m3", problem.aDtype());
+            assertEquals(arguments.contains("e5m2") ? "e5m2" : "e4m3", problem.bDtype());
+        }
+        Invocation verify = Invocation.of("verify", "--data-dir", folder.resolve("out").toString());
+        assertEquals(ExitCode.USAGE, verify.code());
+        assertTrue(verify.err().contains("--dtype fp8, which has verified them"), verify.err());
+        Matrix a = Matrix.allocate(Arena.ofAuto(), DType.E4M3, 20, 30);
+        new NormalData(3, 0).fill(a);
+        Path file = folder.resolve("a.safetensors");
+        MatrixFiles.write(file + ":a", a);
+        String files = "-n 2 --a %s:a --b %s:a --transpose-b".formatted(file, file);
+        Invocation refused = run(files);
+        assertEquals(ExitCode.USAGE, refused.code());
+        assertTrue(refused.err().contains("A is e4m3 and B e4m3"), refused.err());
+        Invocation quantized = run(files + " --dtype fp8");
+        assertEquals(0, quantized.code(), quantized.err());
+    }
+
     /** Rows of several groups, columns of one rank each, every step, and all types of results. */
     @Test
     void epiloguesAreVerifiedAndToldOf() throws IOException {

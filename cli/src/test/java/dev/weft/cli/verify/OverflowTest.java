@@ -126,6 +126,7 @@ class OverflowTest {
                         false,
                         "files",
                         19,
+                        null,
                         null);
         try (Arena arena = Arena.ofShared()) {
             Matrix a = Matrix.allocate(arena, DType.FP32, rows, k);

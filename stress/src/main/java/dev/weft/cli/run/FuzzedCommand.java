@@ -103,7 +103,8 @@ public final class FuzzedCommand {
                                 false,
                                 "normal",
                                 19,
-                                sums ? new ProblemSpec.Sums(true, Shards.of(16, 0)) : null),
+                                sums ? new ProblemSpec.Sums(true, Shards.of(16, 0)) : null,
+                                null),
                         true)
                 .getBytes(StandardCharsets.UTF_8);
     }
