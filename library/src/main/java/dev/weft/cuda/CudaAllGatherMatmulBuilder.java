@@ -23,6 +23,7 @@ import dev.weft.cuda.exec.RingSteps;
 import dev.weft.cuda.exec.RowRange;
 import dev.weft.cuda.exec.StagedCopies;
 import dev.weft.cuda.exec.StagedPeers;
+import dev.weft.cuda.exec.StallWord;
 import dev.weft.cuda.exec.TileSchedule;
 import dev.weft.cuda.exec.TileShape;
 import dev.weft.fabric.Fabric;
@@ -42,6 +43,7 @@ import dev.weft.plan.Shards;
 import dev.weft.search.AutoChoice;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
+import dev.weft.tensor.ScaledMatrix;
 import dev.weft.time.WaitTime;
 import java.time.Duration;
 import java.util.ArrayDeque;
@@ -91,8 +93,8 @@ public final class CudaAllGatherMatmulBuilder
     }
 
     /**
-     * How the rows of A lie on the ranks, and the type of A's elements: fp16 or bf16; of a gather
-     * without a product any.
+     * How the rows of A lie on the ranks, and the type of A's elements: fp16 or bf16, or with
+     * {@link #scaledA} e4m3; of a gather without a product any.
      */
     @Override
     public CudaAllGatherMatmulBuilder a(Shards shards, DType dtype) {
@@ -122,6 +124,16 @@ public final class CudaAllGatherMatmulBuilder
     public CudaAllGatherMatmulBuilder b(DeviceMatrix b, boolean transposed) {
         operands.add(new DeviceOperands.Side(null, b, transposed));
         return side(b.describe(), b.dtype(), b.rows(), b.cols(), transposed);
+    }
+
+    /**
+     * A right-hand side with scales, in host memory, [K, N], or [N, K] if {@code transposed}; it is
+     * copied.
+     */
+    public CudaAllGatherMatmulBuilder b(ScaledMatrix b, boolean transposed) {
+        Matrix values = b.values();
+        operands.add(new DeviceOperands.Side(null, b, null, transposed));
+        return side(values.describe(), values.dtype(), values.rows(), values.cols(), transposed);
     }
 
     @Override
@@ -191,7 +203,13 @@ public final class CudaAllGatherMatmulBuilder
             long m = wanted.shards().totalRows();
             for (int i = 0; i < operands.size(); i++) {
                 long n = wanted.columns().get(i);
-                shared.add(operands.get(i), productType(wanted), m, n, stream);
+                DType type = productType(wanted);
+                if (wanted.scaling() == null) {
+                    shared.add(operands.get(i), type, m, n, stream);
+                } else {
+                    long k = innerSize(operands.get(i));
+                    shared.addScaled(operands.get(i), wanted.scaling(), type, m, k, n, stream);
+                }
             }
             if (hasEpilogue()) {
                 DeviceEpilogue epilogue = new DeviceEpilogue(gpu, steps, m);
@@ -226,6 +244,12 @@ public final class CudaAllGatherMatmulBuilder
         }
     }
 
+    /** K of a B with scales. */
+    private static long innerSize(DeviceOperands.Side b) {
+        Matrix values = b.scaled().values();
+        return b.transposed() ? values.cols() : values.rows();
+    }
+
     /** An epilogue is applied to sums in fp32. */
     private DType productType(Description wanted) {
         return hasEpilogue() ? DType.FP32 : wanted.outType();
@@ -256,14 +280,22 @@ public final class CudaAllGatherMatmulBuilder
             int share = share(!gatherFirst && !agreed.lanes().isEmpty());
             for (DeviceOperands.Side operand : operands) {
                 kernels.add(
-                        GatedKernel.load(
-                                gpu,
-                                wanted.aType(),
-                                productType(wanted),
-                                operand.transposed(),
-                                shards,
-                                wanted.computeWorkers(),
-                                share));
+                        wanted.scaling() != null
+                                ? GatedKernel.ofScaled(
+                                        gpu,
+                                        operand.dtype(),
+                                        productType(wanted),
+                                        shards,
+                                        wanted.computeWorkers(),
+                                        share)
+                                : GatedKernel.load(
+                                        gpu,
+                                        wanted.aType(),
+                                        productType(wanted),
+                                        operand.transposed(),
+                                        shards,
+                                        wanted.computeWorkers(),
+                                        share));
             }
         }
         TileShape shape = kernels.isEmpty() ? null : kernels.getFirst().shape();
@@ -441,23 +473,25 @@ public final class CudaAllGatherMatmulBuilder
         if (kernel == null) {
             return wrapper.apply(new CublasProduct(ranges, places, b, transposed, c, copies));
         }
+        TileSchedule schedule =
+                TileSchedule.of(
+                        ranges,
+                        c.cols(),
+                        kernel.shape(),
+                        counters == null ? Map.of() : counters.arriving());
+        long flags = buffers.flags();
+        StallWord stall = buffers.stall();
+        long patience =
+                isStaged()
+                        ? Math.min(deadlineNs(), Long.MAX_VALUE / 80) * STAGED_PATIENCE
+                        : deadlineNs();
+        GatedProduct.Scales scales = shared.scales(index);
         return wrapper.apply(
-                new GatedProduct(
-                        kernel,
-                        TileSchedule.of(
-                                ranges,
-                                c.cols(),
-                                kernel.shape(),
-                                counters == null ? Map.of() : counters.arriving()),
-                        places,
-                        b,
-                        transposed,
-                        c,
-                        buffers.flags(),
-                        buffers.stall(),
-                        isStaged()
-                                ? Math.min(deadlineNs(), Long.MAX_VALUE / 80) * STAGED_PATIENCE
-                                : deadlineNs()));
+                scales == null
+                        ? new GatedProduct(
+                                kernel, schedule, places, b, transposed, c, flags, stall, patience)
+                        : new GatedProduct(
+                                kernel, schedule, places, b, scales, c, flags, stall, patience));
     }
 
     private long deadlineNs() {
@@ -559,7 +593,11 @@ public final class CudaAllGatherMatmulBuilder
     }
 
     private void checkOperands(Description wanted) {
-        if (!wanted.gathersOnly()) {
+        if (wanted.scaling() != null && engine != CudaEngine.GATED) {
+            throw new IllegalArgumentException(
+                    "A of e4m3 with engine cublas: expected engine gated");
+        }
+        if (!wanted.gathersOnly() && wanted.scaling() == null) {
             checkTypes(wanted.aType(), productType(wanted), wanted.columns(), operands);
         }
     }

@@ -17,6 +17,8 @@ import java.lang.ref.Reference;
 public final class CudaModules {
 
     /** Element types, for {@link #encodeTensorMap}. */
+    public static final int UINT8 = 0;
+
     public static final int UINT16 = 1;
 
     public static final int FLOAT32 = 7;

@@ -100,7 +100,7 @@ class KernelKeyTest {
     @Test
     void readyKernelsAreAllSwitchesOfAllSources() throws IOException {
         List<KernelKey> ready = KernelVariants.ready();
-        assertEquals(5 * 16 + 2 * 2, ready.size());
+        assertEquals(5 * 16 + 2 * 2 + 2 * 3 * 2, ready.size());
         Map<String, Long> perTarget =
                 ready.stream()
                         .collect(
@@ -110,6 +110,7 @@ class KernelKeyTest {
         assertEquals(
                 Map.of(
                         "hopper_gemm.cu sm_90a", 32L,
+                        "fp8_gemm.cu sm_90a", 12L,
                         "mma_gemm.cu sm_80", 16L,
                         "mma_gemm.cu sm_90", 16L,
                         "check.cu sm_80", 8L,

@@ -1,17 +1,39 @@
 package dev.weft.cli.run;
 
 import dev.weft.cli.data.Operands;
+import dev.weft.cli.data.QuantizedOperands;
 import dev.weft.cli.options.ProblemSpec;
+import dev.weft.cuda.CudaAllGatherMatmulBuilder;
 import dev.weft.cuda.DeviceMatrix;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
 import java.util.List;
 
-/** One rank's B, and all rows of its group's A as its product must have seen them, on its GPU. */
+/**
+ * One rank's B, and all rows of its group's A as its product must have seen them, on its GPU.
+ *
+ * @param b null where it has scales, which an operator takes from the host
+ */
 record CudaInputs(DeviceMatrix a, DeviceMatrix b) {
 
+    /** Gives an operator its B. */
+    CudaAllGatherMatmulBuilder describe(
+            CudaAllGatherMatmulBuilder builder,
+            ProblemSpec problem,
+            Operands operands,
+            int worldRank) {
+        return operands instanceof QuantizedOperands quantized
+                ? builder.b(quantized.scaledB(worldRank), problem.transposeB())
+                : builder.b(b, problem.transposeB());
+    }
+
     static CudaInputs upload(ProblemSpec problem, Operands operands, int worldRank, CudaSite site) {
+        if (operands instanceof QuantizedOperands quantized) {
+            try (Arena arena = Arena.ofConfined()) {
+                return new CudaInputs(site.put(quantized.gatheredRows(worldRank, arena)), null);
+            }
+        }
         Shards shards = problem.shards(worldRank);
         DeviceMatrix a = site.allocate(problem.aType(), shards.totalRows(), problem.k());
         DeviceMatrix b = site.put(operands.b(worldRank));

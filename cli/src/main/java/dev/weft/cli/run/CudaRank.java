@@ -2,10 +2,12 @@ package dev.weft.cli.run;
 
 import dev.weft.cli.data.EpilogueData;
 import dev.weft.cli.data.Operands;
+import dev.weft.cli.data.QuantizedOperands;
 import dev.weft.cli.launch.Heartbeat;
 import dev.weft.cli.options.ExecutionSpec;
 import dev.weft.cli.options.ProblemSpec;
 import dev.weft.cli.verify.EpilogueJudge;
+import dev.weft.cli.verify.ProductJudge;
 import dev.weft.cuda.CudaAllGatherMatmul;
 import dev.weft.cuda.CudaAllGatherMatmulBuilder;
 import dev.weft.cuda.DeviceMatrix;
@@ -92,23 +94,33 @@ final class CudaRank implements RankSite<DeviceMatrix> {
                 group == null
                         ? CudaAllGatherMatmul.withHostPeers(site.gpu(), 0)
                         : CudaAllGatherMatmul.on(group, site.gpu());
-        return execution
-                .describe(builder, problem, rank)
+        return inputs.describe(execution.describe(builder, problem, rank), problem, operands, rank)
                 .deadline(execution.deadline())
-                .b(inputs.b(), problem.transposeB())
                 .algorithm(algorithm);
+    }
+
+    /** A rank's shard as it travels. */
+    private Matrix shard(int of) {
+        return operands instanceof QuantizedOperands quantized
+                ? quantized.rows(of)
+                : operands.shard(of);
     }
 
     @Override
     public void place(Operator<DeviceMatrix> operator) {
         for (int peer = 0; execution.hostPeers() && peer < problem.ranks(); peer++) {
             if (peer != rank && problem.shards().rows(peer) > 0) {
-                operands.copyShard(peer, ((CudaAllGatherMatmul) operator).peerShard(peer));
+                Matrix target = ((CudaAllGatherMatmul) operator).peerShard(peer);
+                if (problem.fp8() == null) {
+                    operands.copyShard(peer, target);
+                } else {
+                    target.copyFrom(shard(peer));
+                }
             }
         }
         for (int half = 0; half < 2; half++) {
             RankSite.together(world);
-            operator.nextShard().upload(operands.shard(rank), site.stream());
+            operator.nextShard().upload(shard(rank), site.stream());
             call(operator);
         }
     }
@@ -198,7 +210,17 @@ final class CudaRank implements RankSite<DeviceMatrix> {
         return result.gathered().map(rows -> check.equal(rows, inputs.a()).passed()).orElse(true);
     }
 
+    /** Products of operands with scales are judged on the host, others on the device. */
     private boolean isRight(Result<DeviceMatrix> result) {
+        if (problem.fp8() != null) {
+            try (Arena memory = Arena.ofShared()) {
+                Matrix a = Operands.gatheredA(operands, problem, rank, memory);
+                Matrix product = site.get(result.product(), memory);
+                return new ProductJudge(problem, rank)
+                        .judge(a, operands.b(rank), product, ProductJudge.LOST_BY_FP8_SUMS)
+                        .withinBound();
+            }
+        }
         return check.product(inputs.a(), inputs.b(), problem.transposeB(), result.product())
                 .passed();
     }

@@ -2,6 +2,7 @@ package dev.weft.cli.run;
 
 import dev.weft.cli.console.UsageException;
 import dev.weft.cli.data.Operands;
+import dev.weft.cli.data.QuantizedOperands;
 import dev.weft.cli.options.ExecutionSpec;
 import dev.weft.cli.options.ProblemSpec;
 import dev.weft.cuda.CudaAllGatherMatmul;
@@ -34,17 +35,21 @@ public final class CudaRules {
 
     /** Refuses what no GPU runs. */
     static void check(ProblemSpec problem, ExecutionSpec execution) {
-        if (problem.fp8() != null) {
-            throw new UsageException("--dtype fp8 on the GPU: expected --run-mode cpu");
-        }
         DType type = problem.aType();
-        if (type == DType.FP32 || problem.bType() != type) {
+        if (problem.fp8() != null) {
+            if (!execution.engine().equals("gated")) {
+                throw new UsageException(
+                        "--dtype fp8 with --engine %s: on the GPU expected --engine gated",
+                        execution.engine());
+            }
+        } else if (type == DType.FP32 || problem.bType() != type) {
             throw new UsageException(
                     "A is %s and B %s: on the GPU expected fp16 for both or bf16 for both"
                             + " (--run-mode cpu takes every mix)",
                     type.label(), problem.bType().label());
         }
-        if (problem.outType() != DType.FP32 && problem.outType() != type) {
+        boolean givesAny = problem.fp8() != null || problem.outType() == DType.FP32;
+        if (!givesAny && problem.outType() != type) {
             throw new UsageException(
                     "--out-dtype %s of inputs in %s: on the GPU expected fp32 or %s",
                     problem.outType().label(), type.label(), type.label());
@@ -115,7 +120,6 @@ public final class CudaRules {
         }
         try (Arena arena = Arena.ofConfined();
                 CudaSite site = new CudaSite(null)) {
-            Operands small = smallOperands(problem, arena);
             ProblemSpec shape =
                     problem.ofFiles(
                             problem.shards(),
@@ -123,21 +127,32 @@ public final class CudaRules {
                             TRIAL_SIZE,
                             problem.aType(),
                             problem.bType());
+            Operands plain = smallOperands(problem, arena);
+            boolean scaled = problem.fp8() != null;
+            Operands small = scaled ? new QuantizedOperands(plain, shape, arena) : plain;
             int first = problem.rankOf(0, 0);
             CudaInputs inputs = CudaInputs.upload(shape, small, first, site);
             try (CudaAllGatherMatmul op =
-                    execution
-                            .cutFor(problem)
-                            .describe(
-                                    CudaAllGatherMatmul.withHostPeers(site.gpu(), 0), shape, first)
+                    inputs.describe(
+                                    execution
+                                            .cutFor(problem)
+                                            .describe(
+                                                    CudaAllGatherMatmul.withHostPeers(
+                                                            site.gpu(), 0),
+                                                    shape,
+                                                    first),
+                                    shape,
+                                    small,
+                                    first)
                             .deadline(execution.deadline())
-                            .b(inputs.b(), shape.transposeB())
                             .algorithm(trialAlgorithm(execution))
                             .epilogue(trialEpilogue(execution))
                             .prepare()) {
                 // Their verdicts tell nothing yet; their kernels are loaded.
                 DeviceMatrix product = op.callInPlace(View.PIPELINED).product();
-                site.check().product(inputs.a(), inputs.b(), shape.transposeB(), product);
+                if (!scaled) {
+                    site.check().product(inputs.a(), inputs.b(), shape.transposeB(), product);
+                }
                 site.check().equal(product, product);
             }
         } catch (IllegalStateException e) {

@@ -24,6 +24,13 @@ public record ProductJudge(Shards shards, boolean transposeB, long seed) {
     /** Up to this many multiply-adds every row is compared with its bound, otherwise a sample. */
     private static final double MAX_FULL_CHECK_STEPS = 0x1p30;
 
+    /**
+     * The share of {@code |A| x |B|} that the tensor cores' sums of 8-bit products may lose: they
+     * keep about 13 bits of the largest addend. Of normal data 2^-15 was lost at a K of 4096, and
+     * it falls with the root of K.
+     */
+    public static final double LOST_BY_FP8_SUMS = 0x1p-11;
+
     private static final int SAMPLED_ROWS = 64;
     private static final int FREIVALDS_ROUNDS = 8;
 

@@ -217,8 +217,13 @@ public final class Verifier {
         return order == Order.BY_RANK_BF16 ? DType.BF16 : DType.FP32;
     }
 
-    /** Half a unit of each rank's sums, which together are at most |A| x |B|. */
+    /**
+     * Half a unit of each rank's sums, which together are at most |A| x |B|; or of sums of a GPU.
+     */
     private double lostByParts() {
+        if (problem.fp8() != null && unfused == null) {
+            return ProductJudge.LOST_BY_FP8_SUMS;
+        }
         return order == Order.BY_RANK_BF16 ? DType.BF16.epsilon() / 2 : 0;
     }
 

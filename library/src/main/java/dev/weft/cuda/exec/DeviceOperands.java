@@ -6,8 +6,13 @@ import dev.weft.cuda.GpuStream;
 import dev.weft.ffi.CudaMemory;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
+import dev.weft.tensor.ScaledMatrix;
+import dev.weft.tensor.ScaledMatrix.Scaling;
+import java.lang.foreign.Arena;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 
 /**
  * An operator's right-hand sides and results on the device, and the epilogue that makes these of
@@ -23,12 +28,53 @@ public final class DeviceOperands implements AutoCloseable {
     private final List<DeviceEpilogue.Rows> finished = new ArrayList<>();
     private DeviceEpilogue epilogue;
 
-    /** One B, on the host or on the device: one of the two is null. */
-    public record Side(Matrix host, DeviceMatrix device, boolean transposed) {
+    private final Map<Integer, GatedProduct.Scales> scales = new HashMap<>();
+
+    /**
+     * One B, on the host, with scales or without, or on the device: one of the three is not null.
+     */
+    public record Side(Matrix host, ScaledMatrix scaled, DeviceMatrix device, boolean transposed) {
+
+        public Side(Matrix host, DeviceMatrix device, boolean transposed) {
+            this(host, null, device, transposed);
+        }
 
         public DType dtype() {
+            if (scaled != null) {
+                return scaled.values().dtype();
+            }
             return host == null ? device.dtype() : host.dtype();
         }
+    }
+
+    /**
+     * Takes a B with scales, as the kernel reads it, and reserves room for its product.
+     *
+     * @param scaling of A
+     */
+    public void addScaled(
+            Side b, Scaling scaling, DType type, long m, long k, long n, GpuStream stream) {
+        try (Arena staging = Arena.ofConfined()) {
+            ScaledSide side = ScaledSide.of(b.scaled(), b.transposed(), scaling, staging);
+            DeviceMatrix values = matrix(b.dtype(), n, k, stream);
+            values.upload(side.values(), stream);
+            Matrix ofB = side.scales();
+            DeviceMatrix there = matrix(DType.FP32, 1, ofB.cols(), stream);
+            there.upload(ofB, stream);
+            scales.put(
+                    sides.size(),
+                    new GatedProduct.Scales(
+                            there.address(),
+                            scaling == Scaling.BLOCK,
+                            ScaledMatrix.valuesAt(k, scaling)));
+            sides.add(values);
+        }
+        products.add(matrix(type, m, n, stream));
+    }
+
+    /** Of the B of that number; null where it has none. */
+    public GatedProduct.Scales scales(int index) {
+        return scales.get(index);
     }
 
     /**

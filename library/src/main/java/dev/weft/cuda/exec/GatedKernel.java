@@ -71,6 +71,14 @@ public record GatedKernel(
                 new Tiling(128, 192, 64, 8, 3),
                 new Tiling(128, 128, 64, 8, 4),
                 new Tiling(128, 128, 64, 8, 3)),
+        /** The same for operands of 8 bits with scales. */
+        FP8(
+                KernelVariants.FP8_GEMM,
+                384,
+                49_152 + 512,
+                32_768 + 1024,
+                1,
+                new Tiling(128, 256, 128, 8, 4)),
         /** Asynchronous copies and warp products: compute capability 8 and later. */
         MMA(
                 KernelVariants.MMA_GEMM,
@@ -218,6 +226,19 @@ public record GatedKernel(
                 gpu, kind, kind.fittingTiling(gpu), in, out, bTransposed, shards, blocks, share);
     }
 
+    /** One for an A of e4m3 with scales. */
+    public static GatedKernel ofScaled(
+            Gpu gpu, DType b, DType out, Shards shards, int blocks, int share) {
+        if (Kind.of(gpu) != Kind.HOPPER) {
+            throw new IllegalArgumentException(
+                    "A of e4m3 on %s with kernel %s: expected compute capability 9.0 and kernel hopper"
+                            .formatted(gpu, Kind.of(gpu).source));
+        }
+        int cluster = pairsPay(shards, Kind.FP8.rows) ? 2 : 1;
+        KernelKey key = KernelVariants.fp8Gemm(b, out, cluster);
+        return load(gpu, Kind.FP8, Kind.FP8.tiling(null), key, cluster, blocks, share, false);
+    }
+
     /** One that continues sums and counts its tiles, for a grid that has the GPU to itself. */
     public static GatedKernel withSums(
             Gpu gpu, DType in, DType out, boolean bTransposed, Shards shards, int blocks) {
@@ -259,6 +280,18 @@ public record GatedKernel(
         int cluster = kind == Kind.HOPPER && pairsPay(shards, kind.rows) ? 2 : 1;
         KernelKey plain = key(gpu, kind, tiling, operands(in, out, bTransposed), cluster);
         KernelKey key = sums ? KernelVariants.withSums(plain) : plain;
+        return load(gpu, kind, tiling, key, cluster, blocks, share, sums);
+    }
+
+    private static GatedKernel load(
+            Gpu gpu,
+            Kind kind,
+            Tiling tiling,
+            KernelKey key,
+            int cluster,
+            int blocks,
+            int share,
+            boolean sums) {
         long function = KernelCache.function(gpu, key, "gated_gemm");
         long clockReader = KernelCache.function(gpu, key, "read_clock");
         int sharedBytes = sharedBytes(kind, tiling);
@@ -294,6 +327,8 @@ public record GatedKernel(
                     tiling.stages() == kind.tilings.getFirst().stages()
                             ? KernelVariants.hopperGemm(operands, cluster)
                             : KernelVariants.hopperGemm(operands, cluster, tiling.stages());
+            case FP8 ->
+                    throw new IllegalArgumentException("operands of 16 bits with " + kind.source);
             case MMA -> KernelVariants.mmaGemm(operands, gpu.architecture(), tiling.width());
             case SIMT -> KernelVariants.simtGemm(gpu.architecture());
         };
@@ -354,6 +389,8 @@ public record GatedKernel(
         int width = tiling.width();
         // Kernels with wide tiles have some of half the width too, for the last round.
         int narrow = width == 256 ? width / 2 : width;
-        return new TileShape(kind.rows * cluster, width, narrow, blocks / cluster);
+        return kind == Kind.FP8
+                ? new TileShape(kind.rows * cluster, width, width, narrow, blocks / cluster)
+                : new TileShape(kind.rows * cluster, width, narrow, blocks / cluster);
     }
 }

@@ -8,7 +8,6 @@ import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.GpuStream;
 import dev.weft.ffi.CudaMemory;
 import dev.weft.ffi.CudaModules;
-import dev.weft.tensor.DType;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
@@ -28,6 +27,10 @@ public final class GatedProduct implements DeviceProduct {
     private static final long PARTS_AT = SUMS_AT + CudaModules.TENSOR_MAP_BYTES;
     private static final int SOURCE_BYTES = 16;
     private static final int SLAB_COLS = 64;
+    private static final int SCALED_SLAB_COLS = 128;
+    private static final int SCALED_K_BLOCK = 128;
+    private static final long ROWS_AT = SUMS_AT;
+    private static final long SCALES_AT = SUMS_AT + 8;
     private static final int C_BOX_ROWS = 64;
 
     /** The width of every box: that of the swizzle. */
@@ -41,6 +44,7 @@ public final class GatedProduct implements DeviceProduct {
     private final DeviceBuffer signals;
     private final DeviceBuffer sides;
     private final DeviceBuffer parts;
+    private final DeviceBuffer rows;
     private final long placeBytes;
 
     /** Null where no times are kept. */
@@ -65,6 +69,15 @@ public final class GatedProduct implements DeviceProduct {
     }
 
     /**
+     * What a kernel of operands with scales is given besides.
+     *
+     * @param ofB address of B's scales: by column, or by block of K and then of columns
+     * @param byBlock whether there is one for each 128 columns of A
+     * @param valuesAt bytes of a row of A before its elements
+     */
+    public record Scales(long ofB, boolean byBlock, long valuesAt) {}
+
+    /**
      * @param places for each place of A its sources, as many in each
      * @param flags address of the flags
      */
@@ -78,10 +91,24 @@ public final class GatedProduct implements DeviceProduct {
             long flags,
             StallWord stall,
             long deadlineNs) {
-        this(kernel, schedule, places, b, bTransposed, c, null, flags, stall, deadlineNs);
+        this(kernel, schedule, places, b, bTransposed, c, null, null, flags, stall, deadlineNs);
     }
 
-    /** One of a kernel of sums, or of another one if {@code sums} is null. */
+    /** One of a kernel of operands with scales; B is [N, K]. */
+    public GatedProduct(
+            GatedKernel kernel,
+            TileSchedule schedule,
+            List<List<DeviceMatrix>> places,
+            DeviceMatrix b,
+            Scales scales,
+            DeviceMatrix c,
+            long flags,
+            StallWord stall,
+            long deadlineNs) {
+        this(kernel, schedule, places, b, true, c, null, scales, flags, stall, deadlineNs);
+    }
+
+    /** One of a kernel of sums. */
     public GatedProduct(
             GatedKernel kernel,
             TileSchedule schedule,
@@ -93,12 +120,28 @@ public final class GatedProduct implements DeviceProduct {
             long flags,
             StallWord stall,
             long deadlineNs) {
+        this(kernel, schedule, places, b, bTransposed, c, sums, null, flags, stall, deadlineNs);
+    }
+
+    private GatedProduct(
+            GatedKernel kernel,
+            TileSchedule schedule,
+            List<List<DeviceMatrix>> places,
+            DeviceMatrix b,
+            boolean bTransposed,
+            DeviceMatrix c,
+            Sums sums,
+            Scales scales,
+            long flags,
+            StallWord stall,
+            long deadlineNs) {
         this.kernel = kernel;
         long k = bTransposed ? b.cols() : b.rows();
         long n = bTransposed ? b.rows() : b.cols();
         this.tiles = upload(schedule.tiles());
         this.gates = upload(schedule.gates());
-        this.sources = describe(places, kernel.kind().rows);
+        this.sources = describe(scales == null ? places : values(places, k, scales), maps());
+        this.rows = scales == null ? null : describe(places, false);
         this.placeBytes = sources.bytes() / places.size();
         this.signals = upload(schedule.signals());
         this.times = TileTimes.of(schedule, kernel.blocks() / kernel.cluster());
@@ -106,15 +149,16 @@ public final class GatedProduct implements DeviceProduct {
         this.pointers = arena.allocate(11 * 8, 8);
         writeSchedule(schedule, k, flags, stall, deadlineNs);
         List<DeviceMatrix> ofParts = sums == null ? List.of() : sums.sides();
-        this.sides = ofParts.isEmpty() ? null : describe(List.of(ofParts), SLAB_COLS);
+        this.sides = ofParts.isEmpty() ? null : describe(List.of(ofParts), maps(), SLAB_COLS);
         this.parts = ofParts.isEmpty() ? null : upload(parts(ofParts, bTransposed));
         if (sums != null) {
             writeSums(sums, schedule, bTransposed);
         }
-        if (kernel.kind() == GatedKernel.Kind.HOPPER) {
+        if (maps()) {
             // (schedule, maps of A, map of B, map of C, C, its pitch, n, whether C's map serves)
-            // B in slabs of 64 columns of C, whichever way it lies.
-            encode(arguments.asSlice(128, CudaModules.TENSOR_MAP_BYTES), b, SLAB_COLS);
+            // B in slabs of some columns of C, whichever way it lies.
+            int slab = scales == null ? SLAB_COLS : SCALED_SLAB_COLS;
+            encode(arguments.asSlice(128, CudaModules.TENSOR_MAP_BYTES), b, slab);
             boolean boxes = c.isAligned();
             if (boxes) {
                 encode(arguments.asSlice(256, CudaModules.TENSOR_MAP_BYTES), c, C_BOX_ROWS);
@@ -123,7 +167,24 @@ public final class GatedProduct implements DeviceProduct {
             arguments.set(JAVA_LONG, 392, c.rowPitch());
             arguments.set(JAVA_INT, 400, Math.toIntExact(n));
             arguments.set(JAVA_INT, 404, boxes ? 1 : 0);
-            pointTo(0, SOURCES_AT, 128, 256, 384, 392, 400, 404, SUMS_AT, PARTS_AT, PARTS_AT + 8);
+            if (scales == null) {
+                pointTo(
+                        0,
+                        SOURCES_AT,
+                        128,
+                        256,
+                        384,
+                        392,
+                        400,
+                        404,
+                        SUMS_AT,
+                        PARTS_AT,
+                        PARTS_AT + 8);
+            } else {
+                // (..., rows of A with their scales, scales)
+                writeScales(scales, k, n);
+                pointTo(0, SOURCES_AT, 128, 256, 384, 392, 400, 404, ROWS_AT, SCALES_AT);
+            }
         } else {
             // (schedule, sources of A, source of B, C, its pitch, n, k, types)
             arguments.set(JAVA_LONG, 128, b.address());
@@ -140,6 +201,39 @@ public final class GatedProduct implements DeviceProduct {
             long last = sums == null ? 168 : SUMS_AT;
             pointTo(0, SOURCES_AT, 128, 144, 152, 160, 164, last, PARTS_AT, PARTS_AT + 8);
         }
+    }
+
+    /** Whether the kernel reads A and B by tensor maps. */
+    private boolean maps() {
+        return kernel.kind() == GatedKernel.Kind.HOPPER || kernel.kind() == GatedKernel.Kind.FP8;
+    }
+
+    private void writeScales(Scales scales, long k, long n) {
+        MemorySegment at = arguments.asSlice(SCALES_AT, 24);
+        at.set(JAVA_LONG, 0, scales.ofB());
+        at.set(JAVA_INT, 8, Math.toIntExact(Math.ceilDiv(n, SCALED_SLAB_COLS)));
+        at.set(JAVA_INT, 12, scales.byBlock() ? 1 : 0);
+        at.set(JAVA_INT, 16, Math.toIntExact(scales.valuesAt()));
+        at.set(JAVA_INT, 20, Math.toIntExact(Math.ceilDiv(k, SCALED_K_BLOCK)));
+    }
+
+    /** The elements of rows that have scales in front. */
+    private static List<List<DeviceMatrix>> values(
+            List<List<DeviceMatrix>> places, long k, Scales scales) {
+        return places.stream()
+                .map(
+                        place ->
+                                place.stream()
+                                        .map(
+                                                rows ->
+                                                        new DeviceMatrix(
+                                                                rows.address() + scales.valuesAt(),
+                                                                rows.dtype(),
+                                                                rows.rows(),
+                                                                k,
+                                                                rows.rowPitch()))
+                                        .toList())
+                .toList();
     }
 
     private void pointTo(long... offsets) {
@@ -230,9 +324,13 @@ public final class GatedProduct implements DeviceProduct {
         return buffer;
     }
 
+    private DeviceBuffer describe(List<List<DeviceMatrix>> places, boolean maps) {
+        return describe(places, maps, kernel.kind().rows);
+    }
+
     /** Tensor maps with boxes of so many rows, or addresses, by place and source. */
-    private DeviceBuffer describe(List<List<DeviceMatrix>> places, int boxRows) {
-        boolean maps = kernel.kind() == GatedKernel.Kind.HOPPER;
+    private static DeviceBuffer describe(
+            List<List<DeviceMatrix>> places, boolean maps, int boxRows) {
         int each = maps ? CudaModules.TENSOR_MAP_BYTES : SOURCE_BYTES;
         int count = places.getFirst().size();
         DeviceBuffer buffer = DeviceBuffer.allocate((long) places.size() * count * each);
@@ -259,7 +357,11 @@ public final class GatedProduct implements DeviceProduct {
     private static void encode(MemorySegment map, DeviceMatrix matrix, int boxRows) {
         CudaModules.encodeTensorMap(
                 map,
-                matrix.dtype() == DType.FP32 ? CudaModules.FLOAT32 : CudaModules.UINT16,
+                switch (matrix.dtype()) {
+                    case FP32 -> CudaModules.FLOAT32;
+                    case FP16, BF16 -> CudaModules.UINT16;
+                    case E4M3, E5M2 -> CudaModules.UINT8;
+                },
                 matrix.address(),
                 matrix.cols(),
                 // An empty shard has no tiles, but its map must be a valid one.
@@ -281,6 +383,10 @@ public final class GatedProduct implements DeviceProduct {
     public void launch(int place, int epoch, GpuStream stream) {
         arguments.set(JAVA_INT, EPOCH_AT, epoch);
         arguments.set(JAVA_LONG, SOURCES_AT, sources.address() + place * placeBytes);
+        if (rows != null) {
+            long bytes = placeBytes / CudaModules.TENSOR_MAP_BYTES * SOURCE_BYTES;
+            arguments.set(JAVA_LONG, ROWS_AT, rows.address() + place * bytes);
+        }
         CudaModules.launch(
                 kernel.function(),
                 kernel.blocks(),
@@ -301,6 +407,9 @@ public final class GatedProduct implements DeviceProduct {
         gates.close();
         sources.close();
         signals.close();
+        if (rows != null) {
+            rows.close();
+        }
         if (parts != null) {
             sides.close();
             parts.close();

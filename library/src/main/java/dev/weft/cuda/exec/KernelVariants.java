@@ -1,5 +1,6 @@
 package dev.weft.cuda.exec;
 
+import dev.weft.tensor.DType;
 import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.io.InputStream;
@@ -21,6 +22,9 @@ public final class KernelVariants {
     /** For cards with Hopper's instructions; its code runs on no other architecture. */
     public static final String HOPPER_GEMM = "hopper_gemm.cu";
 
+    /** For operands of 8 bits with scales, on cards with Hopper's instructions. */
+    public static final String FP8_GEMM = "fp8_gemm.cu";
+
     /** For all other cards, from sm_80 on. */
     public static final String MMA_GEMM = "mma_gemm.cu";
 
@@ -35,7 +39,16 @@ public final class KernelVariants {
 
     /** All files that make up the kernels: the sources and the headers that they include. */
     public static final List<String> FILES =
-            List.of(CHECK, FINISH, HOPPER_GEMM, MMA_GEMM, SIMT_GEMM, "schedule.cuh", "wgmma.cuh");
+            List.of(
+                    CHECK,
+                    FINISH,
+                    FP8_GEMM,
+                    HOPPER_GEMM,
+                    MMA_GEMM,
+                    SIMT_GEMM,
+                    "hopper.cuh",
+                    "schedule.cuh",
+                    "wgmma.cuh");
 
     private static final String HOPPER = "sm_90a";
     private static final List<String> READY_ARCHITECTURES = List.of("sm_80", "sm_90");
@@ -80,6 +93,17 @@ public final class KernelVariants {
         List<String> options = new ArrayList<>(usual.options());
         options.add("-DSTAGES=" + stages);
         return new KernelKey(HOPPER_GEMM, options, HOPPER);
+    }
+
+    /** The gated product of an A of e4m3 with a B of {@code b}, into C of {@code out}. */
+    public static KernelKey fp8Gemm(DType b, DType out, int cluster) {
+        return new KernelKey(
+                FP8_GEMM,
+                List.of(
+                        "-DB_E5M2=" + (b == DType.E5M2 ? 1 : 0),
+                        "-DOUT=" + DType.UNSCALED.indexOf(out),
+                        "-DCLUSTER=" + cluster),
+                HOPPER);
     }
 
     /** The gated product of any types, which it is told when it is launched. */
@@ -132,6 +156,12 @@ public final class KernelVariants {
                 ready.add(mmaGemm(operands, architecture));
                 ready.add(withSums(mmaGemm(operands, architecture)));
                 ready.add(check(operands, architecture));
+            }
+        }
+        for (int cluster : CLUSTERS) {
+            for (DType out : DType.UNSCALED) {
+                ready.add(fp8Gemm(DType.E4M3, out, cluster));
+                ready.add(fp8Gemm(DType.E5M2, out, cluster));
             }
         }
         for (String architecture : READY_ARCHITECTURES) {

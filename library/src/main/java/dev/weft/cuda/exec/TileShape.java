@@ -7,10 +7,11 @@ import dev.weft.search.TileGrid;
  *
  * @param rows of C that one worker (a thread block, or a cluster of them) computes at once
  * @param width columns of C in a full tile
+ * @param middleWidth columns between full and narrow; the full width where the kernel has none
  * @param narrowWidth columns of a narrow tile; the same where the kernel has but one width
  * @param workers that run at the same time
  */
-public record TileShape(int rows, int width, int narrowWidth, int workers) {
+public record TileShape(int rows, int width, int middleWidth, int narrowWidth, int workers) {
 
     /** Columns of A that a kernel loads at once: the unit in which gates are placed along K. */
     public static final int K_BLOCK = 64;
@@ -24,14 +25,14 @@ public record TileShape(int rows, int width, int narrowWidth, int workers) {
         }
     }
 
+    /** Of a kernel that has three widths, or one. */
+    public TileShape(int rows, int width, int narrowWidth, int workers) {
+        this(rows, width, narrowWidth < width ? width * 3 / 4 : width, narrowWidth, workers);
+    }
+
     /** For the search for a cut. */
     public TileGrid grid() {
         return new TileGrid(rows, width, narrowWidth, workers, K_BLOCK);
-    }
-
-    /** Between full and narrow, where the kernel has three widths. */
-    public int middleWidth() {
-        return narrowWidth < width ? width * 3 / 4 : width;
     }
 
     /** Tiles side by side in {@code n} columns. */
