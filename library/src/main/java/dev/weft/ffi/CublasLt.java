@@ -14,10 +14,10 @@ import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * cublasLt's product of fp16 or bf16 matrices, summed in fp32. The library is loaded when this
- * class is first used; if that fails, every use reports the reason. Any thread with a current
- * context may call. Each context gets one library handle, which lives as long as the process: the
- * context must too.
+ * cublasLt's product of fp16, bf16 or scaled e4m3 matrices, summed in fp32. The library is loaded
+ * when this class is first used; if that fails, every use reports the reason. Any thread with a
+ * current context may call. Each context gets one library handle, which lives as long as the
+ * process: the context must too.
  */
 public final class CublasLt {
 
@@ -25,7 +25,22 @@ public final class CublasLt {
     private static final int FP32 = 0;
     private static final int FP16 = 2;
     private static final int BF16 = 14;
+    private static final int E4M3 = 28;
     private static final int TRANSPOSE_A = 3;
+    private static final int FIRST_SCALES = 17;
+    private static final int SECOND_SCALES = 18;
+    private static final int FIRST_SCALE_MODE = 31;
+    private static final int SECOND_SCALE_MODE = 32;
+
+    /** One for each row of A and column of B. */
+    private static final int OUTER_SCALES = 3;
+
+    /** One for each 128 columns of a row. */
+    private static final int VECTOR_SCALES = 4;
+
+    /** One for each 128 x 128. */
+    private static final int BLOCK_SCALES = 5;
+
     private static final int MAX_WORKSPACE = 1;
     private static final int REDUCTION_SCHEMES = 3;
 
@@ -142,6 +157,50 @@ public final class CublasLt {
                     alignment(bPitch * Short.BYTES),
                     alignment(aPitch * Short.BYTES),
                     alignment(cPitch * outBytes));
+            return product;
+        } catch (RuntimeException e) {
+            product.close();
+            throw e;
+        }
+    }
+
+    /**
+     * Prepares C = A x B of e4m3 matrices with scales, C of bf16, B kept transposed, m x k and n x
+     * k without gaps. Sums are promoted, as without fast accumulation.
+     *
+     * @param aPitch bytes from one row of A to the next
+     * @param aScales device memory: one for each row, or by 128 columns and then by row
+     * @param bScales device memory: one for each column of C, or by 128 of them and then by 128 of
+     *     K
+     * @param byBlock whether scales are those of 1 x 128 of A and 128 x 128 of B
+     */
+    public static Product prepareScaled(
+            long m,
+            long n,
+            long k,
+            long aPitch,
+            long aScales,
+            long bScales,
+            boolean byBlock,
+            long workspaceBytes,
+            int candidates) {
+        String shape =
+                "e4m3 in with scales by %s, bf16 out, m %d, n %d, k %d, pitch of A %d"
+                        .formatted(byBlock ? "block" : "row", m, n, k, aPitch);
+        Product product = new Product(shape, workspaceBytes, handle());
+        try {
+            product.describe(true);
+            product.scale(
+                    FIRST_SCALES, bScales, FIRST_SCALE_MODE, byBlock ? BLOCK_SCALES : OUTER_SCALES);
+            product.scale(
+                    SECOND_SCALES,
+                    aScales,
+                    SECOND_SCALE_MODE,
+                    byBlock ? VECTOR_SCALES : OUTER_SCALES);
+            product.first = product.layout(E4M3, k, n, k);
+            product.second = product.layout(E4M3, k, m, aPitch);
+            product.result = product.layout(BF16, n, m, n);
+            product.choose(candidates, alignment(k), alignment(aPitch), alignment(n * Short.BYTES));
             return product;
         } catch (RuntimeException e) {
             product.close();
@@ -299,6 +358,16 @@ public final class CublasLt {
             long size = Integer.BYTES;
             int code = SET_PRODUCT.call(description, TRANSPOSE_A, place.address(), size);
             SET_PRODUCT.check(code, "transpose " + transposeFirst + ", " + shape);
+        }
+
+        private void scale(int attribute, long scales, int modeAttribute, int mode) {
+            place.set(JAVA_LONG, 0, scales);
+            int code = SET_PRODUCT.call(description, attribute, place.address(), (long) Long.BYTES);
+            SET_PRODUCT.check(code, "scales, " + shape);
+            place.set(JAVA_INT, 0, mode);
+            long size = Integer.BYTES;
+            code = SET_PRODUCT.call(description, modeAttribute, place.address(), size);
+            SET_PRODUCT.check(code, "scale mode " + mode + ", " + shape);
         }
 
         private long layout(int type, long rows, long columns, long pitch) {

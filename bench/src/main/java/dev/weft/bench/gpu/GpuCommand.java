@@ -64,7 +64,7 @@ public final class GpuCommand extends DeviceBench {
             paramLabel = "ITEMS",
             split = ",",
             description =
-                    "Only these, separated by commas: overlap, shared, calls, queue, helion, sums,"
+                    "Only these, separated by commas: overlap, fp8, shared, calls, queue, helion, sums,"
                             + " shared-sums.")
     List<String> only;
 
@@ -86,6 +86,7 @@ public final class GpuCommand extends DeviceBench {
     private static List<GpuCase> cases() {
         return List.of(
                 new GpuCase(GpuOverlapRow.ITEM, new GpuOverlapCase()::run),
+                new GpuCase(GpuFp8Case.ITEM, GpuFp8Case::run),
                 new GpuCase(GpuSharedCase.ITEM, GpuSharedCase::run),
                 new GpuCase(GpuCallsCase.ITEM, GpuCallsCase::run),
                 new GpuCase(GpuQueueCase.ITEM, GpuQueueCase::run),

@@ -124,8 +124,7 @@ record GpuOverlapRow(int number, DType type, Shards shards, long k, long n) {
         return limitUs > 200 ? 0.90 : 0.75;
     }
 
-    private static void below(
-            List<String> misses, String who, double reached, String of, double needed) {
+    static void below(List<String> misses, String who, double reached, String of, double needed) {
         // Not "reached < needed": what is no number has not reached anything.
         if (!(reached >= needed)) {
             misses.add(

@@ -50,6 +50,26 @@ final class GpuTable implements Consumer<BenchRow> {
                     new Column("faster", 7, GpuTable::faster),
                     new Column("verdict", 8, GpuTable::verdict));
 
+    private static final List<Column> FP8 =
+            List.of(
+                    figure("W", 4, "ranks", "%.0f"),
+                    figure("M", 7, "m", "%.0f"),
+                    figure("K", 7, "k", "%.0f"),
+                    figure("N", 7, "n", "%.0f"),
+                    new Column("scales", 7, GpuTable::scales),
+                    time("cublas", 13, GpuOverlapSides.CUBLAS),
+                    time("gated", 13, GpuOverlapSides.GATED),
+                    figure("speed", 7, "gatedSpeed", "%.3f"),
+                    time("gather", 13, GpuOverlapSides.GATHER),
+                    figure("limit", 8, "limitUs", "%.1f"),
+                    time("sequential", 13, GpuOverlapSides.SEQUENTIAL),
+                    time("pipelined", 13, GpuOverlapSides.PIPELINED),
+                    figure("of limit", 9, "ofLimit", "%.3f"),
+                    figure("needed", 7, "needed", "%.2f"),
+                    time("bf16", 14, GpuFp8Sides.BF16),
+                    figure("over bf16", 10, "overBf16", "%.3f"),
+                    new Column("verdict", 8, GpuTable::verdict));
+
     private static final List<Column> SHARED =
             List.of(
                     figure("W", 4, "ranks", "%.0f"),
@@ -122,6 +142,7 @@ final class GpuTable implements Consumer<BenchRow> {
     private static final Map<String, List<Column>> COLUMNS =
             Map.of(
                     GpuOverlapRow.ITEM, OVERLAP,
+                    GpuFp8Case.ITEM, FP8,
                     GpuSharedCase.ITEM, SHARED,
                     GpuCallsCase.ITEM, CALLS,
                     GpuQueueCase.ITEM, QUEUE,
@@ -217,6 +238,10 @@ final class GpuTable implements Consumer<BenchRow> {
 
     private static String outType(BenchRow row) {
         return row.name().substring(row.name().lastIndexOf(' ') + 1);
+    }
+
+    private static String scales(BenchRow row) {
+        return row.figures().get("byBlock") == 1 ? "block" : "row";
     }
 
     private static String faster(BenchRow row) {
