@@ -334,6 +334,8 @@ __device__ __forceinline__ void multiply(
 #pragma unroll
             for (int i = 0; i < SUMS_OF_SLAB; i++) asm volatile("" : "+f"(part[i])::"memory");
             if (slab + 1 == WIDTH / SLAB_COLS) {
+                // Scales are read by ordinary loads: one thread may give the stage back once all have read theirs.
+                if (BY_BLOCK) syncGroup(group);
                 if (BY_BLOCK || kb + 1 < scales.kBlocks) {
                     release(barriers, ring.stage);
                 } else {
