@@ -10,6 +10,7 @@ import dev.weft.tensor.Matrix;
 import java.io.IOException;
 import java.util.Comparator;
 import java.util.List;
+import java.util.function.IntToLongFunction;
 import java.util.stream.IntStream;
 
 /**
@@ -55,15 +56,17 @@ final class GpuCublas implements AutoCloseable {
         buffer = DeviceBuffer.allocate(WORKSPACE_BYTES + Matrix.contiguousBytes(out, m, n));
         workspace = buffer.address();
         c = new DeviceMatrix(workspace + WORKSPACE_BYTES, out, m, n, n);
-        best = fastest();
+        best = fastest(product.candidates(), this::takeNs);
     }
 
-    private int fastest() throws IOException, InterruptedException {
-        List<Integer> candidates = IntStream.range(0, product.candidates()).boxed().toList();
+    /** The fastest of cublasLt's proposals, from 0. */
+    static int fastest(int count, IntToLongFunction takeNs)
+            throws IOException, InterruptedException {
+        List<Integer> candidates = IntStream.range(0, count).boxed().toList();
         Interleaved.Outcome outcome =
                 Interleaved.take(
                         candidates.stream()
-                                .<Interleaved.Turn>map(each -> () -> takeNs(each))
+                                .<Interleaved.Turn>map(each -> () -> takeNs.applyAsLong(each))
                                 .toList(),
                         WARMUP,
                         ROUNDS);
