@@ -1,0 +1,117 @@
+package dev.weft.examples.encoder;
+
+import dev.langchain4j.data.embedding.Embedding;
+import dev.langchain4j.model.embedding.DimensionAwareEmbeddingModel;
+import dev.langchain4j.model.embedding.request.EmbeddingRequest;
+import dev.langchain4j.model.embedding.response.EmbeddingResponse;
+import dev.langchain4j.model.embedding.response.EmbeddingResponseMetadata;
+import dev.langchain4j.model.output.TokenUsage;
+import dev.weft.fabric.World;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+
+/**
+ * all-MiniLM-L6-v2 on Weft, as an embedding model of LangChain4j: {@code
+ * WeftEmbeddingModel.threads(2)} in place of {@code new AllMiniLmL6V2EmbeddingModel()}.
+ *
+ * <p>A text's embedding has the same bits for any number of ranks, whatever they are, and in any
+ * batch. Any thread may call it; calls are made one after the other. If ranks are processes, all
+ * make the same calls in the same order, and all get the results.
+ */
+public final class WeftEmbeddingModel extends DimensionAwareEmbeddingModel
+        implements AutoCloseable {
+
+    /** The tokens at the start and the end of every sentence. */
+    private static final int MARKS = 2;
+
+    private final World world;
+    private final Arena arena = Arena.ofShared();
+    private final Weights weights;
+    private final WordPiece tokenizer;
+
+    /** The ranks of this process. */
+    private final Map<Integer, RankEncoder> encoders = new ConcurrentHashMap<>();
+
+    private WeftEmbeddingModel(World world) throws IOException {
+        this.world = world;
+        this.weights = Weights.load(arena);
+        this.tokenizer = Weights.tokenizer();
+    }
+
+    /** On so many threads of this process. */
+    public static WeftEmbeddingModel threads(int ranks) throws IOException {
+        return new WeftEmbeddingModel(World.threads(ranks));
+    }
+
+    /** On the ranks that {@code mpirun} or {@code weft launch} has started, or else on threads. */
+    public static WeftEmbeddingModel auto(int ranks) throws IOException {
+        return new WeftEmbeddingModel(World.auto(ranks));
+    }
+
+    /** Whether this process has rank 0, which speaks for all. */
+    public boolean isFirstRank() {
+        return encoders.containsKey(0);
+    }
+
+    @Override
+    public String modelName() {
+        return "all-minilm-l6-v2";
+    }
+
+    @Override
+    protected Integer knownDimension() {
+        return Weights.WIDTH;
+    }
+
+    @Override
+    public EmbeddingResponse doEmbed(EmbeddingRequest request) {
+        List<int[]> sentences =
+                request.inputs().stream().map(input -> tokenizer.tokens(input.text())).toList();
+        for (int i = 0; i < sentences.size(); i++) {
+            if (sentences.get(i).length == MARKS) {
+                throw new IllegalArgumentException(
+                        "text number %d has no words: expected some".formatted(i));
+            }
+        }
+        List<Embedding> embeddings = new ArrayList<>();
+        for (float[] mean : encode(sentences)) {
+            Embedding embedding = Embedding.from(mean);
+            embedding.normalize();
+            embeddings.add(embedding);
+        }
+        int tokens = sentences.stream().mapToInt(sentence -> sentence.length - MARKS).sum();
+        return EmbeddingResponse.builder()
+                .embeddings(embeddings)
+                .metadata(
+                        EmbeddingResponseMetadata.builder()
+                                .modelName(modelName())
+                                .tokenUsage(new TokenUsage(tokens))
+                                .build())
+                .build();
+    }
+
+    /** The mean of the last layer over each sentence's tokens. */
+    synchronized float[][] encode(List<int[]> sentences) {
+        return world.call(
+                        fabric ->
+                                encoders.computeIfAbsent(
+                                                fabric.rank(),
+                                                rank -> new RankEncoder(fabric, weights))
+                                        .encode(sentences))
+                .getFirst();
+    }
+
+    /** Collective, if ranks are processes. */
+    @Override
+    public synchronized void close() {
+        if (!encoders.isEmpty()) {
+            world.run(fabric -> encoders.get(fabric.rank()).close());
+        }
+        world.close();
+        arena.close();
+    }
+}
