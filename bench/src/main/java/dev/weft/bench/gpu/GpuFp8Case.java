@@ -65,7 +65,7 @@ final class GpuFp8Case {
         double overBf16 = times.get(GpuFp8Sides.BF16).median() / pipelined;
         double overNeeded = gather > cublas ? OVER_BF16_BY_LINK : OVER_BF16_BY_PRODUCT;
         Map<String, Double> figures = new LinkedHashMap<>();
-        figures.put("ranks", (double) shape.ranks());
+        figures.put("ranks", (double) shape.shards().ranks());
         figures.put("m", (double) shape.m());
         figures.put("k", (double) shape.k());
         figures.put("n", (double) shape.n());

@@ -69,7 +69,7 @@ final class GpuFp8Sides implements AutoCloseable {
     GpuFp8Sides(GpuBench bench, GpuOverlapRow shape, Scaling scaling)
             throws IOException, InterruptedException {
         this.bench = bench;
-        this.shards = Shards.even(shape.m(), shape.ranks());
+        this.shards = shape.shards();
         this.k = shape.k();
         this.n = shape.n();
         this.scaling = scaling;
