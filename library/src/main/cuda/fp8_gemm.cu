@@ -136,7 +136,7 @@ __device__ void produce(
         for (int kb = 0; kb < scales.kBlocks; kb++) {
             if (kb >= due) {
                 do {
-                    if (lane == 0) awaitGate(s, t, s.gates + gate);
+                    if (lane == 0) awaitGate(s, t, gate);
                     gate++;
                     due = dueAt(s, scales, gate, gateEnd);
                 } while (kb >= due);
@@ -385,7 +385,10 @@ __device__ __forceinline__ int multiplyAll(
     for (; t < s.tileCount; t += tileStride()) {
         const Tile tile = tileAt(s, t);
         if (tile.width != WIDTH) break;
+        const bool leads = threadIdx.x == 0 && blockIdx.x % CLUSTER == 0;
+        if (leads) tileBegins(s, t);
         multiply<WIDTH, BY_BLOCK>(tile, scales, shared, ring, group, out);
+        if (leads) tileEnds(s, t);
     }
     return t;
 }
@@ -422,6 +425,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) gated_gemm(
         asm volatile("setmaxnreg.dec.sync.aligned.u32 56;");
         if (threadIdx.x / 32 == 4 * CONSUMER_GROUPS) {
             produce(s, aMaps, sources, &bMap, scales, shared, n);
+        } else if (blockIdx.x == 0 && threadIdx.x / 32 == 4 * CONSUMER_GROUPS + 1) {
+            watchArrivals(s);
         }
     } else {
         asm volatile("setmaxnreg.inc.sync.aligned.u32 224;");
