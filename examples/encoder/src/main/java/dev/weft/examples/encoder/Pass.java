@@ -18,6 +18,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
 /**
@@ -25,6 +26,8 @@ import java.util.stream.Stream;
  * the tokens, some of the heads and some of the hidden columns; every projection is a call of Weft.
  */
 final class Pass implements AutoCloseable {
+
+    private static final int ROWS_AT_ONCE = 64;
 
     private final Fabric fabric;
     private final Shards tokens;
@@ -174,7 +177,18 @@ final class Pass implements AutoCloseable {
             Matrix normed = up.nextShard();
             attentionNorm.apply(sums, normed);
             residual = normed;
-            return down.call(up.call(normed).product()).product();
+            Matrix activated = up.call(normed).product();
+            Matrix place = down.nextShard();
+            // As call() would, but not on one thread alone.
+            IntStream.range(0, Math.ceilDiv((int) place.rows(), ROWS_AT_ONCE))
+                    .parallel()
+                    .forEach(part -> copyRows(activated, place, part * ROWS_AT_ONCE));
+            return down.call(place).product();
+        }
+
+        private static void copyRows(Matrix from, Matrix to, int first) {
+            long count = Math.min(ROWS_AT_ONCE, to.rows() - first);
+            to.copyBlock(from, first, 0, first, 0, count, to.cols());
         }
 
         @Override

@@ -17,7 +17,7 @@ import java.util.stream.IntStream;
 final class RankEncoder implements AutoCloseable {
 
     private static final int FEWEST_ROWS = 16;
-    private static final int MOST_ROWS = 1024;
+    private static final int MOST_ROWS = 2048;
 
     private final Fabric fabric;
     private final Weights weights;
