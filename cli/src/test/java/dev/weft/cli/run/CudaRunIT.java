@@ -54,9 +54,13 @@ class CudaRunIT {
                         "\"simulated\" : false",
                         "\"device\" : \"cuda: ",
                         "\"passed\" : true",
-                        "\"gatheredExact\" : true",
-                        "\"withinBound\" : true",
-                        "\"kind\" : \"compute\""));
+                        "\"withinBound\" : true"));
+        if (run.out().contains("\"op\" : \"allgather-matmul\"")) {
+            expected.add("\"gatheredExact\" : true");
+        }
+        if (!run.out().contains("\"m\" : 0,")) {
+            expected.add("\"kind\" : \"compute\"");
+        }
         for (String field : expected) {
             assertTrue(run.out().contains(field), field + " in " + run.out());
         }
