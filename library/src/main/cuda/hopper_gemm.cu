@@ -10,6 +10,8 @@
 // any multiple of 16 without a trace.
 #include "wgmma.cuh"
 
+#define OUT_TYPE IN_TYPE // where it is not fp32
+
 constexpr int TILE_ROWS = 128; // of one block; a warpgroup takes half
 constexpr int TILE_COLS = 256;
 constexpr int K_BLOCK = 64; // 128 bytes, the width of the swizzle
@@ -31,75 +33,7 @@ constexpr int SUM_BYTES = TILE_ROWS * SUM_COLS * 4;
 [[maybe_unused]] constexpr int SIGNAL_BLOCK = 4; // a tile is counted after so many K blocks of the next one: its stores have ended by then
 static_assert(SUM_BYTES <= STAGE_BYTES, "a stage holds them");
 
-struct __align__(64) TensorMap {
-    u64 words[16];
-};
-
-__device__ __forceinline__ u32 sharedAddress(const void* p) { return (u32)__cvta_generic_to_shared(p); }
-
-__device__ __forceinline__ u32 clusterRank() {
-    u32 r;
-    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(r));
-    return r;
-}
-
-__device__ __forceinline__ void barrierInit(u32 barrier, int count) {
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(count));
-}
-
-__device__ __forceinline__ void expectBytes(u32 barrier, u32 bytes) {
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
-}
-
-__device__ __forceinline__ void arriveAt(u32 barrier, u32 rank) {
-    asm volatile(
-        "{ .reg .b32 remote; mapa.shared::cluster.u32 remote, %0, %1; mbarrier.arrive.shared::cluster.b64 _, [remote]; }"
-        ::"r"(barrier), "r"(rank) : "memory");
-}
-
-__device__ __forceinline__ void awaitPhase(u32 barrier, u32 parity) {
-    asm volatile(
-        "{ .reg .pred done; again: mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1; @done bra over; bra again; over: }"
-        ::"r"(barrier), "r"(parity) : "memory");
-}
-
-__device__ __forceinline__ void load(u32 to, const TensorMap* map, int x, int y, u32 barrier) {
-    asm volatile(
-        "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];"
-        ::"r"(to), "l"(map), "r"(x), "r"(y), "r"(barrier) : "memory");
-}
-
-// The same place and the same barrier in every block of the cluster.
-__device__ __forceinline__ void loadForAll(u32 to, const TensorMap* map, int x, int y, u32 barrier) {
-    asm volatile(
-        "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster"
-        " [%0], [%1, {%2, %3}], [%4], %5;"
-        ::"r"(to), "l"(map), "r"(x), "r"(y), "r"(barrier), "h"((u16)((1 << CLUSTER) - 1)) : "memory");
-}
-
-// A position in the ring of stages, and how often the ring has gone round.
-struct Ring {
-    int stage = 0;
-    u32 parity = 0;
-    __device__ __forceinline__ void advance() {
-        if (++stage == STAGES) {
-            stage = 0;
-            parity ^= 1;
-        }
-    }
-};
-
-struct Barriers {
-    u32 base;
-    __device__ __forceinline__ u32 full(int stage) const { return base + 8 * stage; }
-    __device__ __forceinline__ u32 empty(int stage) const { return base + 8 * (STAGES + stage); }
-};
-
-__device__ __forceinline__ Tile tileAt(const Schedule& s, int t) {
-    const int4* words = (const int4*)(s.tiles + t);
-    int4 x = __ldg(words), y = __ldg(words + 1);
-    return {x.x, x.y, x.z, x.w, y.x, y.y, y.z, y.w};
-}
+#include "hopper.cuh"
 
 // What a kernel of sums loads besides: none of it in another one.
 struct SumMaps {
@@ -107,9 +41,6 @@ struct SumMaps {
     const TensorMap* bMaps; // of B, by part of K, where there are several
     const struct Part* parts;
 };
-
-__device__ __forceinline__ int firstTile() { return blockIdx.x / CLUSTER; }
-__device__ __forceinline__ int tileStride() { return gridDim.x / CLUSTER; }
 
 // One thread.
 __device__ void produce(
@@ -211,92 +142,6 @@ __device__ void produce(
         for (int i = 0; i < STAGES; i++) {
             awaitPhase(barriers.empty(ring.stage), ring.parity);
             ring.advance();
-        }
-    }
-}
-
-__device__ __forceinline__ void release(Barriers barriers, int stage) {
-    // One thread of a warpgroup speaks for it at one block.
-    const u32 lane = threadIdx.x % 128;
-    if (lane < CLUSTER) {
-        arriveAt(barriers.empty(stage), lane);
-    }
-}
-
-__device__ __forceinline__ u32 pack(float low, float high) {
-    u32 pair;
-    asm("cvt.rn." IN_TYPE "x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
-    return pair;
-}
-
-// Any row, any column, any pitch: one element at a time.
-template <int WIDTH>
-__device__ __forceinline__ void storeEdge(const float (&d)[WIDTH / 2], void* c, u64 pitch, int row, int rowEnd, int col, int n) {
-    const int lane = threadIdx.x % 32;
-#pragma unroll
-    for (int i = 0; i < WIDTH / 2; i++) {
-        const int r = row + (i & 2 ? 8 : 0);
-        const int x = col + i / 4 * 8 + lane % 4 * 2 + (i & 1);
-        if (r < rowEnd && x < n) {
-#if OUT_FP32
-            ((float*)c)[r * pitch + x] = d[i];
-#else
-            ((u16*)c)[r * pitch + x] = (u16)pack(d[i], 0.0f);
-#endif
-        }
-    }
-}
-
-// The 128 threads of one consumer warpgroup.
-__device__ __forceinline__ void syncGroup(int group) { asm volatile("bar.sync %0, 128;" ::"r"(group + 1) : "memory"); }
-
-// Whole rows go by way of shared memory and the tensor copy engine, which writes while the next tile is multiplied. It
-// leaves out columns beyond the matrix. Boxes are swizzled, so that no bank is met by more than two rows at once.
-template <int WIDTH>
-__device__ __forceinline__ void storeBoxes(const float (&d)[WIDTH / 2], const TensorMap* cMap, u32 staging, int group, int row, int col) {
-    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4;
-    const bool leader = threadIdx.x % 128 == 0;
-#pragma unroll
-    for (int piece = 0; piece < WIDTH / C_BOX_COLS; piece++) {
-        const u32 box = staging + piece % C_BOXES * C_BOX_BYTES;
-        // The copy out of this box has read it; the one out of the other may still run. A tile of an odd number of boxes
-        // ends where the next one begins, so the first box waits for both.
-        if (leader) {
-            if (piece == 0) {
-                asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
-            } else {
-                asm volatile("cp.async.bulk.wait_group.read 1;" ::: "memory");
-            }
-        }
-        syncGroup(group);
-#if OUT_FP32
-        const int r = lane / 4, t = lane % 4;
-#pragma unroll
-        for (int j = 0; j < C_BOX_COLS / 8; j++) {
-            const int at = (piece * C_BOX_COLS / 8 + j) * 4;
-            const u32 chunk = (j * 2 + t / 2) ^ r;
-            const u32 to = box + (warp * 16 + r) * 128 + chunk * 16 + t % 2 * 8;
-            asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(to), "f"(d[at]), "f"(d[at + 1]) : "memory");
-            asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(to + 1024), "f"(d[at + 2]), "f"(d[at + 3]) : "memory");
-        }
-#else
-        const int r = lane % 16, half = lane / 16;
-#pragma unroll
-        for (int j = 0; j < C_BOX_COLS / 8; j += 2) {
-            const int at = (piece * C_BOX_COLS / 8 + j) * 4;
-            const u32 to = box + (warp * 16 + r) * 128 + ((j + half) ^ (r % 8)) * 16;
-            asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};"
-                ::"r"(to), "r"(pack(d[at], d[at + 1])), "r"(pack(d[at + 2], d[at + 3])),
-                "r"(pack(d[at + 4], d[at + 5])), "r"(pack(d[at + 6], d[at + 7])) : "memory");
-        }
-#endif
-        // Ordinary stores before, a copy by another proxy after.
-        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-        syncGroup(group);
-        if (leader) {
-            asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];"
-                ::"l"(cMap), "r"(col + piece * C_BOX_COLS), "r"(row), "r"(box) : "memory");
-            asm volatile("cp.async.bulk.commit_group;" ::: "memory");
         }
     }
 }

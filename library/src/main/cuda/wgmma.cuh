@@ -13,13 +13,6 @@ __device__ __forceinline__ u64 descriptor(u32 address, u32 leadingBytes, u32 str
     return (u64)((address & 0x3FFFF) >> 4) | (u64)(leadingBytes >> 4) << 16 | (u64)(strideBytes >> 4) << 32 | 1ull << 62;
 }
 
-__device__ __forceinline__ void wgmmaFence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
-__device__ __forceinline__ void wgmmaCommit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
-template <int PENDING>
-__device__ __forceinline__ void wgmmaWait() {
-    asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(PENDING) : "memory");
-}
-
 // d = a x b, or d += a x b: 64 rows by 256, 192 or 128 columns, 16 steps of k, fp32 sums.
 __device__ __forceinline__ void multiplyAdd(float (&d)[128], u64 a, u64 b, int add) {
     asm volatile(
