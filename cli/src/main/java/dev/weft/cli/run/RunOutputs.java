@@ -26,9 +26,9 @@ final class RunOutputs {
 
     RunOutputs(RunOptions options, PrintWriter out) {
         this.options = options;
+        options.files().check().checkOutputs(options.problem.dataDir);
         this.json = new JsonTarget(options.json, out);
         this.files = new ReportFiles(options.reports);
-        options.files().check().checkOutputs(options.problem.dataDir);
         this.console = new Console(out, options.quiet || json.toStandardOutput());
     }
 

@@ -33,9 +33,11 @@ public final class ReportFiles {
 
     /** Another ending would promise another kind of file. */
     private static void checkEnding(String option, String file, String... endings) {
-        if (file != null
-                && file.contains(".")
-                && Arrays.stream(endings).noneMatch(file.toLowerCase(Locale.ROOT)::endsWith)) {
+        if (file == null) {
+            return;
+        }
+        String name = file.substring(file.lastIndexOf('/') + 1).toLowerCase(Locale.ROOT);
+        if (name.contains(".") && Arrays.stream(endings).noneMatch(name::endsWith)) {
             throw new UsageException(
                     "%s %s: expected a name that ends in %s", option, file, endings[0]);
         }
