@@ -24,6 +24,7 @@ import java.util.Random;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -179,6 +180,7 @@ class EncoderIT {
     }
 
     @Test
+    @Tag("long")
     void processesGiveTheBitsOfOneRank() throws Exception {
         List<String> launcher = java();
         launcher.addAll(List.of("dev.weft.cli.Main", "launch", "-n", "2", "--"));
@@ -187,6 +189,7 @@ class EncoderIT {
 
     /** Each rank as if on a host of its own. */
     @Test
+    @Tag("long")
     void hostsGiveTheBitsOfOneRank() throws Exception {
         assumeTrue(
                 Arrays.stream(System.getenv("PATH").split(File.pathSeparator))
