@@ -36,10 +36,10 @@ class GpuCommandTest {
             delimiter = '|',
             quoteCharacter = '"',
             value = {
-                "gpu --only ranks | --only 'ranks': expected some of overlap, shared, calls,"
-                        + " queue, helion",
-                "gpu --only calls,x | --only 'x': expected some of overlap, shared, calls,"
-                        + " queue, helion",
+                "gpu --only ranks | --only 'ranks': expected some of overlap, fp8, shared,"
+                        + " calls, queue, helion",
+                "gpu --only calls,x | --only 'x': expected some of overlap, fp8, shared,"
+                        + " calls, queue, helion",
                 "gpu --rows 0 | --rows 0: expected numbers from 1 to 13",
                 "gpu --rows 1,14 | --rows 14: expected numbers from 1 to 13",
                 "gpu --rows one | 'one' is not an int",
