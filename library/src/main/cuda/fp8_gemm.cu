@@ -199,16 +199,6 @@ __device__ void produce(
     }
 }
 
-// Where C goes.
-struct Output {
-    const TensorMap* map;
-    void* c;
-    u64 pitch;
-    int n;
-    bool boxes; // whether the map can be used
-    u32 staging;
-};
-
 template <int WIDTH, bool BY_BLOCK>
 __device__ __forceinline__ void multiply(
     const Tile& tile, const Scales& scales, const Shared& shared, Ring& ring, int group, const Output& out) {
@@ -283,15 +273,7 @@ __device__ __forceinline__ void multiply(
         if (threadIdx.x % 128 == 0) arriveAt(shared.scalesFree, CLUSTER > 1 ? clusterRank() : 0);
         release(barriers, last);
     }
-    const int rank = CLUSTER > 1 ? clusterRank() : 0;
-    const int groupRow = tile.row + rank * TILE_ROWS + group * 64;
-    const int rowEnd = tile.row + tile.rows;
-    if (out.boxes && groupRow + 64 <= rowEnd) {
-        storeBoxes<WIDTH>(sum, out.map, out.staging + group * C_BOXES * C_BOX_BYTES, group, groupRow, tile.col);
-    } else if (groupRow < rowEnd) {
-        const int first = groupRow + threadIdx.x / 32 % 4 * 16 + threadIdx.x % 32 / 4;
-        storeEdge<WIDTH>(sum, out.c, out.pitch, first, rowEnd, tile.col, out.n);
-    }
+    storeTile<WIDTH>(sum, tile, group, out);
 }
 
 // All tiles of one width from t on; the next tile after them.

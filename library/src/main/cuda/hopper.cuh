@@ -169,3 +169,27 @@ __device__ __forceinline__ void storeBoxes(const float (&d)[WIDTH / 2], const Te
         }
     }
 }
+
+// Where C goes.
+struct Output {
+    const TensorMap* map;
+    void* c;
+    u64 pitch;
+    int n;
+    bool boxes; // whether the map can be used
+    u32 staging;
+};
+
+// A warpgroup's rows of a tile, in boxes where they are whole.
+template <int WIDTH>
+__device__ __forceinline__ void storeTile(const float (&d)[WIDTH / 2], const Tile& tile, int group, const Output& out) {
+    const int rank = CLUSTER > 1 ? clusterRank() : 0;
+    const int groupRow = tile.row + rank * TILE_ROWS + group * 64;
+    const int rowEnd = tile.row + tile.rows;
+    if (out.boxes && groupRow + 64 <= rowEnd) {
+        storeBoxes<WIDTH>(d, out.map, out.staging + group * C_BOXES * C_BOX_BYTES, group, groupRow, tile.col);
+    } else if (groupRow < rowEnd) {
+        const int row = groupRow + threadIdx.x / 32 % 4 * 16 + threadIdx.x % 32 / 4;
+        storeEdge<WIDTH>(d, out.c, out.pitch, row, rowEnd, tile.col, out.n);
+    }
+}

@@ -187,16 +187,6 @@ __device__ __forceinline__ void countPending(const Schedule& s, int& pending, in
 }
 #endif
 
-// Where C goes.
-struct Output {
-    const TensorMap* map;
-    void* c;
-    u64 pitch;
-    int n;
-    bool boxes; // whether the map can be used
-    u32 staging;
-};
-
 // Starts the products of one K block, which are then in flight.
 template <int WIDTH>
 __device__ __forceinline__ void multiplyBlock(
@@ -259,15 +249,7 @@ __device__ __forceinline__ void multiply(
     countPending(s, pending, group);
     pending = s.signals == nullptr ? -1 : __ldg(s.signals + t);
 #endif
-    const int rank = CLUSTER > 1 ? clusterRank() : 0;
-    const int groupRow = tile.row + rank * TILE_ROWS + group * 64;
-    const int rowEnd = tile.row + tile.rows;
-    if (out.boxes && groupRow + 64 <= rowEnd) {
-        storeBoxes<WIDTH>(d, out.map, out.staging + group * C_BOXES * C_BOX_BYTES, group, groupRow, tile.col);
-    } else if (groupRow < rowEnd) {
-        const int row = groupRow + threadIdx.x / 32 % 4 * 16 + threadIdx.x % 32 / 4;
-        storeEdge<WIDTH>(d, out.c, out.pitch, row, rowEnd, tile.col, out.n);
-    }
+    storeTile<WIDTH>(d, tile, group, out);
 }
 
 // All tiles of one width from t on; the next tile after them.
