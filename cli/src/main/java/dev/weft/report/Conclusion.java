@@ -59,13 +59,20 @@ public record Conclusion(double saved, double noise, String sentence) {
                     views.pipelined().us().size(), FEWEST_ROUNDS);
         }
         String margin = text("(+-%.1f%%)", 100 * noise);
-        if (saved > noise) {
+        if (saved > noise && hideable(views) > noise) {
             return text("Overlap saved %.1f%% %s: %s.", 100 * saved, margin, gain);
         }
         if (-saved > noise) {
             return text("Overlap cost %.1f%% %s: %s.", -100 * saved, margin, gain);
         }
         return "Within the noise " + margin + ": " + why(record);
+    }
+
+    /** More than the shorter of both parts cannot be hidden, so what seems to be more is noise. */
+    private static double hideable(Views views) {
+        double comm = views.sequentialComm().median();
+        double compute = views.sequentialCompute().median();
+        return Math.min(comm, compute) / views.sequential().median();
     }
 
     private static String unfused(RunRecord record) {

@@ -86,7 +86,7 @@ public final class RunView {
                 problem.groups() > 1 ? " in " + problem.groups() + " groups" : "",
                 record.simulated()
                         ? "simulated on " + execution.machine()
-                        : "(" + execution.launcher() + ") on " + execution.device(),
+                        : "(" + execution.launcher() + ") on " + execution.device() + onLinks(),
                 execution.algorithm(),
                 problem.m(),
                 problem.k(),
@@ -231,6 +231,10 @@ public final class RunView {
                         where.arch(),
                         where.cores()),
                 new Detail("When", where.started()));
+    }
+
+    private String onLinks() {
+        return execution.linkBitsPerSecond() == null ? "" : ", links " + link();
     }
 
     private String link() {

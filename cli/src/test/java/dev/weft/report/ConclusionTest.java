@@ -44,6 +44,9 @@ class ConclusionTest {
         assertTrue(little.startsWith("Within the noise (+-"), little);
         assertTrue(little.contains("the gather takes 0.5% of the product's time"), little);
         assertTrue(little.contains("Try weft demo"), little);
+        // Faster than the gather's part explains: nobody can hide more than there is.
+        String lucky = of(1990, 10, 2000, 1940.0, 1950.0, 1960.0).sentence();
+        assertTrue(lucky.startsWith("Within the noise (+-"), lucky);
         String slow = of(10, 1990, 2000, 1900.0, 2000.0, 2100.0).sentence();
         assertTrue(slow.contains("the product takes 0.5% of the gather's time"), slow);
         String busy = of(1000, 1000, 2000, 1000.0, 2000.0, 3000.0).sentence();
