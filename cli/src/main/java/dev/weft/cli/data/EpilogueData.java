@@ -1,11 +1,13 @@
 package dev.weft.cli.data;
 
+import dev.weft.cli.console.UsageException;
 import dev.weft.cli.options.ProblemSpec;
 import dev.weft.op.Epilogue;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
 import java.util.Arrays;
+import java.util.List;
 
 /**
  * The epilogue of one rank's product, with the bias and the residual that it adds: made up as A and
@@ -13,13 +15,14 @@ import java.util.Arrays;
  * them make the same. Immutable; any thread may read it.
  *
  * @param text the steps
- * @param bias [1, columns of the rank], null where no step adds it
- * @param residual [rows of the group, columns of the rank], null where no step adds it
+ * @param bias [1, columns of the rank's C], null if no step adds it
+ * @param residual [rows of the group, columns of the rank's C], null if no step adds it
  */
 public record EpilogueData(String text, Matrix bias, Matrix residual) {
 
     private static final int BIAS_STREAM = 2;
     private static final int RESIDUAL_STREAM = 3;
+    private static final String SWIGLU = "swiglu";
 
     /** The bias is of B's type, the residual of C's; both live as long as the arena. */
     public static EpilogueData of(String text, ProblemSpec problem, int rank, Arena arena) {
@@ -50,17 +53,77 @@ public record EpilogueData(String text, Matrix bias, Matrix residual) {
             long firstRow,
             long rows,
             Arena arena) {
-        if (!Arrays.asList(text.split(",")).contains(step)) {
+        if (!has(step, text)) {
             return null;
         }
-        Matrix matrix = Matrix.allocate(arena, type, rows, problem.cols(rank));
+        int halves = has(SWIGLU, text) ? 2 : 1;
+        Matrix matrix = Matrix.allocate(arena, type, rows, problem.cols(rank) / halves);
         DataFolder.fill(
                 DataFolder.source(problem, stream),
                 matrix,
                 firstRow,
-                problem.firstCol(rank),
-                problem.n());
+                problem.firstCol(rank) / halves,
+                problem.n() / halves);
         return matrix;
+    }
+
+    private static boolean has(String step, String text) {
+        return text != null && Arrays.asList(text.split(",")).contains(step);
+    }
+
+    /** Columns of the rank's C: half of its columns of B if swiglu joins gate and up. */
+    public static long cols(String text, ProblemSpec problem, int rank) {
+        return has(SWIGLU, text) ? problem.cols(rank) / 2 : problem.cols(rank);
+    }
+
+    /**
+     * What an epilogue takes for one product each: the gate's half of the columns and up's if
+     * swiglu joins them, otherwise all columns.
+     *
+     * @param text the steps; null if there are none
+     * @param matrix a rank's B or its product
+     * @param transposed whether its rows are the columns of the product
+     */
+    public static List<Matrix> products(String text, Matrix matrix, boolean transposed) {
+        if (!has(SWIGLU, text)) {
+            return List.of(matrix);
+        }
+        long rows = matrix.rows();
+        long cols = matrix.cols();
+        return transposed
+                ? List.of(matrix.rows(0, rows / 2), matrix.rows(rows / 2, rows / 2))
+                : List.of(
+                        matrix.block(0, rows, 0, cols / 2),
+                        matrix.block(0, rows, cols / 2, cols / 2));
+    }
+
+    /** Refuses a problem that swiglu cannot halve. */
+    public static void check(String text, ProblemSpec problem) {
+        if (!has(SWIGLU, text)) {
+            return;
+        }
+        if (problem.fp8() != null) {
+            throw new UsageException(
+                    "--epilogue %s with --dtype fp8, whose B has scales: expected fp16, bf16 or"
+                            + " fp32",
+                    text);
+        }
+        for (int rank = 0; rank < problem.ranks(); rank++) {
+            if (!problem.sitsOut(rank) && problem.cols(rank) % 2 != 0) {
+                throw new UsageException(
+                        "--epilogue %s: the left half of a rank's columns of B is the gate, the"
+                                + " right half is up, and rank %s has %s: expected an even number",
+                        text, rank, problem.cols(rank));
+            }
+        }
+    }
+
+    /** The results of a product's sums, by the calling thread. */
+    public Matrix finished(Matrix sums, DType type, Arena arena) {
+        List<Matrix> products = products(text, sums, false);
+        Matrix results = Matrix.allocate(arena, type, sums.rows(), products.getFirst().cols());
+        epilogue().apply(products, List.of(results));
+        return results;
     }
 
     /** With the residual of some of the rows. */

@@ -214,12 +214,12 @@ public record ProblemSpec(
     }
 
     /**
-     * Columns of B that the rank holds, and of the C that it computes. Where it sits out that is
-     * one, since a GPU multiplies by no B without columns.
+     * Columns of B that the rank holds. If it sits out that is two, since a GPU multiplies by no B
+     * without columns and an epilogue may halve them.
      */
     public long cols(int worldRank) {
         if (sitsOut(worldRank)) {
-            return Math.min(1, n);
+            return Math.min(2, n);
         }
         return columnSharded ? columns(worldRank).rows(memberOf(worldRank)) : n;
     }

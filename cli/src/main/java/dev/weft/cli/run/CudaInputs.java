@@ -1,5 +1,6 @@
 package dev.weft.cli.run;
 
+import dev.weft.cli.data.EpilogueData;
 import dev.weft.cli.data.Operands;
 import dev.weft.cli.data.QuantizedOperands;
 import dev.weft.cli.options.ProblemSpec;
@@ -13,19 +14,32 @@ import java.util.List;
 /**
  * One rank's B, and all rows of its group's A as its product must have seen them, on its GPU.
  *
- * @param b null where it has scales, which an operator takes from the host
+ * @param b null if it has scales, which an operator takes from the host
  */
 record CudaInputs(DeviceMatrix a, DeviceMatrix b) {
 
-    /** Gives an operator its B. */
+    /**
+     * Gives an operator its Bs.
+     *
+     * @param epilogue null if the product is wanted as it is
+     */
     CudaAllGatherMatmulBuilder describe(
             CudaAllGatherMatmulBuilder builder,
             ProblemSpec problem,
             Operands operands,
-            int worldRank) {
-        return operands instanceof QuantizedOperands quantized
-                ? builder.b(quantized.scaledB(worldRank), problem.transposeB())
-                : builder.b(b, problem.transposeB());
+            int worldRank,
+            String epilogue) {
+        boolean transposed = problem.transposeB();
+        if (operands instanceof QuantizedOperands quantized) {
+            return builder.b(quantized.scaledB(worldRank), transposed);
+        }
+        List<Matrix> products = EpilogueData.products(epilogue, operands.b(worldRank), transposed);
+        if (products.size() == 1) {
+            return builder.b(b, transposed);
+        }
+        // Halves of a matrix on the device need not begin where the kernel can read them.
+        products.forEach(part -> builder.b(part, transposed));
+        return builder;
     }
 
     static CudaInputs upload(ProblemSpec problem, Operands operands, int worldRank, CudaSite site) {

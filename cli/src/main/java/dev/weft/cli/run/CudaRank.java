@@ -25,7 +25,6 @@ import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.io.IOException;
 import java.lang.foreign.Arena;
-import java.util.List;
 import java.util.Optional;
 
 /** The site of a rank on a GPU. */
@@ -80,21 +79,27 @@ final class CudaRank implements RankSite<DeviceMatrix> {
 
     @Override
     public Operator<DeviceMatrix> prepare() {
-        return builder(execution.algorithm()).epilogue(epilogue).prepare();
+        return builder(execution.algorithm(), execution.epilogue()).epilogue(epilogue).prepare();
     }
 
     @Override
     public Operator<DeviceMatrix> prepareSequential() {
-        return builder(Algorithm.SEQUENTIAL).epilogue(epilogue).prepare();
+        return builder(Algorithm.SEQUENTIAL, execution.epilogue()).epilogue(epilogue).prepare();
     }
 
-    /** Gathered A is kept anyway, unless rows are read in place. */
-    private CudaAllGatherMatmulBuilder builder(PlanWriter algorithm) {
+    /**
+     * Gathered A is kept anyway, unless rows are read in place.
+     *
+     * @param steps of an epilogue, which says what the Bs are; null if the product is wanted as it
+     *     is
+     */
+    private CudaAllGatherMatmulBuilder builder(PlanWriter algorithm, String steps) {
         CudaAllGatherMatmulBuilder builder =
                 group == null
                         ? CudaAllGatherMatmul.withHostPeers(site.gpu(), 0)
                         : CudaAllGatherMatmul.on(group, site.gpu());
-        return inputs.describe(execution.describe(builder, problem, rank), problem, operands, rank)
+        return inputs.describe(
+                        execution.describe(builder, problem, rank), problem, operands, rank, steps)
                 .deadline(execution.deadline())
                 .algorithm(algorithm);
     }
@@ -162,17 +167,16 @@ final class CudaRank implements RankSite<DeviceMatrix> {
      */
     private boolean isEpilogueOfSums(Matrix result) throws IOException {
         try (Operator<DeviceMatrix> operator =
-                        builder(Algorithm.SEQUENTIAL).output(DType.FP32).prepare();
+                        builder(Algorithm.SEQUENTIAL, null).output(DType.FP32).prepare();
                 Arena memory = Arena.ofShared()) {
             place(operator);
             Result<DeviceMatrix> products = callOnPoison(operator);
             RankSite.together(world);
             boolean right = isRight(products);
             Matrix sums = site.get(products.product(), memory);
-            Matrix expected = Matrix.allocate(memory, result.dtype(), result.rows(), result.cols());
             Heartbeat.Work<Boolean> compare =
                     () -> {
-                        data.epilogue().apply(List.of(sums), List.of(expected));
+                        Matrix expected = data.finished(sums, result.dtype(), memory);
                         return expected.bitwiseEquals(result)
                                 && new EpilogueJudge(data).worst(sums, expected) <= 1;
                     };

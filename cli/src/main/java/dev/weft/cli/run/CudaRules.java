@@ -143,7 +143,8 @@ public final class CudaRules {
                                                     first),
                                     shape,
                                     small,
-                                    first)
+                                    first,
+                                    null)
                             .deadline(execution.deadline())
                             .algorithm(trialAlgorithm(execution))
                             .epilogue(trialEpilogue(execution))

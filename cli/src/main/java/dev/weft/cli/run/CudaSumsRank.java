@@ -42,6 +42,8 @@ final class CudaSumsRank implements RankSite<DeviceMatrix> {
     private final CudaSite site;
     private final DeviceMatrix a;
     private final DeviceMatrix b;
+    private final List<Matrix> bs;
+    private final int products;
     private final EpilogueData data;
     private final Epilogue epilogue;
 
@@ -69,6 +71,9 @@ final class CudaSumsRank implements RankSite<DeviceMatrix> {
             this.a = site.put(Operands.gatheredA(operands, problem, rank, inputs));
             this.b = site.put(Operands.wholeB(operands, problem, rank, inputs));
         }
+        this.bs =
+                EpilogueData.products(execution.epilogue(), operands.b(rank), problem.transposeB());
+        this.products = bs.size();
         this.data = data;
         this.epilogue = data == null ? Epilogue.none() : data.epilogue(residual(data.residual()));
     }
@@ -99,10 +104,9 @@ final class CudaSumsRank implements RankSite<DeviceMatrix> {
                 group == null
                         ? CudaMatmulReduce.withHostPeers(site.gpu(), member, all)
                         : CudaMatmulReduce.on(group, site.gpu(), all);
-        return execution
-                .describe(builder, problem, rank)
-                .deadline(execution.deadline())
-                .b(operands.b(rank), problem.transposeB())
+        execution.describe(builder, problem, rank);
+        bs.forEach(part -> builder.b(part, problem.transposeB()));
+        return builder.deadline(execution.deadline())
                 .algorithm(reduction)
                 .order(order)
                 .epilogue(epilogue)
@@ -124,8 +128,7 @@ final class CudaSumsRank implements RankSite<DeviceMatrix> {
     /** What the peers would send: sums before this rank's, whole sums, and those of each alone. */
     private void placePeers(CudaMatmulReduce operator) {
         for (int slot = 0; slot < Reduction.slotOf(inner.ranks()); slot++) {
-            Matrix to = operator.incoming(0, slot).orElse(null);
-            if (to == null) {
+            if (operator.incoming(0, slot).isEmpty()) {
                 continue;
             }
             try (Arena sums = Arena.ofShared()) {
@@ -137,7 +140,10 @@ final class CudaSumsRank implements RankSite<DeviceMatrix> {
                 } else {
                     from = part(slot - Reduction.slotOf(0), sums);
                 }
-                to.copyFrom(from.rows(0, to.rows()));
+                for (int product = 0; product < products; product++) {
+                    Matrix to = operator.incoming(product, slot).orElseThrow();
+                    to.copyFrom(products(from).get(product).rows(0, to.rows()));
+                }
             }
         }
     }
@@ -198,12 +204,16 @@ final class CudaSumsRank implements RankSite<DeviceMatrix> {
         return sum;
     }
 
+    /** Of sums with all columns of B, those of each of the operator's products. */
+    private List<Matrix> products(Matrix sums) {
+        return EpilogueData.products(execution.epilogue(), sums, false);
+    }
+
     /** This rank's rows of C, of their sums. */
     private Matrix expected(Matrix sums, Arena into) {
-        Matrix results = Matrix.allocate(into, problem.outType(), sums.rows(), sums.cols());
-        Epilogue steps = data == null ? Epilogue.none() : data.epilogue();
-        steps.apply(List.of(sums), List.of(results));
-        return results;
+        return data == null
+                ? sums.converted(into, problem.outType())
+                : data.finished(sums, problem.outType(), into);
     }
 
     private static void add(Matrix sum, Matrix part) {
@@ -242,9 +252,11 @@ final class CudaSumsRank implements RankSite<DeviceMatrix> {
         site.check().poison(((CudaMatmulReduce) operator).product(0));
         if (execution.hostPeers()) {
             for (int slot = 0; slot < Reduction.slotOf(inner.ranks()); slot++) {
-                ((CudaMatmulReduce) operator)
-                        .outgoing(0, slot)
-                        .ifPresent(sent -> sent.data().fill((byte) 0xFF));
+                for (int product = 0; product < products; product++) {
+                    ((CudaMatmulReduce) operator)
+                            .outgoing(product, slot)
+                            .ifPresent(sent -> sent.data().fill((byte) 0xFF));
+                }
             }
         }
         call(operator);
@@ -270,21 +282,29 @@ final class CudaSumsRank implements RankSite<DeviceMatrix> {
         }
     }
 
-    /** Rows that are this rank's own are not sent, and hold what they were filled with. */
     private boolean sentExpected(CudaMatmulReduce operator, Arena sums) {
-        if (!execution.hostPeers()) {
-            return true;
+        boolean same = true;
+        for (int product = 0; execution.hostPeers() && product < products; product++) {
+            same &= sentExpected(operator, product, sums);
         }
+        return same;
+    }
+
+    /** Rows that are this rank's own are not sent, and hold what they were filled with. */
+    private boolean sentExpected(CudaMatmulReduce operator, int product, Arena sums) {
         long end = inner.firstRow(member) + inner.rows(member);
-        Matrix partial = operator.outgoing(0, Reduction.PARTIAL).orElse(null);
-        if (partial != null && !product(0, end, DType.FP32, sums).bitwiseEquals(partial)) {
+        Matrix partial = operator.outgoing(product, Reduction.PARTIAL).orElse(null);
+        if (partial != null
+                && !products(product(0, end, DType.FP32, sums))
+                        .get(product)
+                        .bitwiseEquals(partial)) {
             return false;
         }
-        Matrix own = operator.outgoing(0, Reduction.slotOf(member)).orElse(null);
+        Matrix own = operator.outgoing(product, Reduction.slotOf(member)).orElse(null);
         if (own == null) {
             return true;
         }
-        Matrix part = part(member, sums);
+        Matrix part = products(part(member, sums)).get(product);
         Shards rows = problem.shards(rank);
         for (int r = 0; r < rows.ranks(); r++) {
             long first = rows.firstRow(r);

@@ -1,5 +1,6 @@
 package dev.weft.cli.run;
 
+import dev.weft.cli.data.EpilogueData;
 import dev.weft.cli.data.Operands;
 import dev.weft.cli.data.QuantizedOperands;
 import dev.weft.cli.launch.Heartbeat;
@@ -23,6 +24,7 @@ import dev.weft.plan.Reduction;
 import dev.weft.tensor.Matrix;
 import java.io.IOException;
 import java.lang.foreign.Arena;
+import java.util.List;
 
 /** The site of a rank on the CPU. */
 record HostRank(
@@ -73,10 +75,9 @@ record HostRank(
 
     private <O extends Operator<Matrix>> O summing(
             MatmulReduceBuilder<O> builder, Reduction reduction, Reduction.Order order) {
-        return execution
-                .describe(builder, problem, world.rank())
-                .b(operands.b(world.rank()), problem.transposeB())
-                .algorithm(reduction)
+        execution.describe(builder, problem, world.rank());
+        products().forEach(b -> builder.b(b, problem.transposeB()));
+        return builder.algorithm(reduction)
                 .order(order)
                 .epilogue(epilogue)
                 .computeWorkers(computeWorkers())
@@ -100,9 +101,17 @@ record HostRank(
 
     private AllGatherMatmulBuilder withB(AllGatherMatmulBuilder builder) {
         boolean transposed = problem.transposeB();
-        return operands instanceof QuantizedOperands quantized
-                ? builder.b(quantized.scaledB(world.rank()), transposed)
-                : builder.b(operands.b(world.rank()), transposed);
+        if (operands instanceof QuantizedOperands quantized) {
+            return builder.b(quantized.scaledB(world.rank()), transposed);
+        }
+        products().forEach(b -> builder.b(b, transposed));
+        return builder;
+    }
+
+    /** The Bs of the rank's products. */
+    private List<Matrix> products() {
+        return EpilogueData.products(
+                execution.epilogue(), operands.b(world.rank()), problem.transposeB());
     }
 
     @Override

@@ -8,6 +8,7 @@ import dev.weft.cli.console.Progress;
 import dev.weft.cli.console.RunFailedException;
 import dev.weft.cli.console.UsageException;
 import dev.weft.cli.data.DataFolder;
+import dev.weft.cli.data.EpilogueData;
 import dev.weft.cli.data.FolderLock;
 import dev.weft.cli.data.OwnFiles;
 import dev.weft.cli.launch.ProcessLauncher;
@@ -148,6 +149,7 @@ record RunSteps(
     /** Before anything is written. */
     private void check(ProblemSpec problem) {
         options.execution.checkStrict(problem);
+        EpilogueData.check(execution.epilogue(), problem);
         boolean scaled = problem.aType().isScaled() || problem.bType().isScaled();
         if (scaled && problem.fp8() == null) {
             throw new UsageException(

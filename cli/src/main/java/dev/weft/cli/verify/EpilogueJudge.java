@@ -22,6 +22,8 @@ public record EpilogueJudge(EpilogueData data) {
     /**
      * The largest error as a share of what is allowed, over all rows or, of many elements, rows at
      * equal distances; infinite where something else than a NaN is in the place of one.
+     *
+     * @param sums of the gate on the left and of up on the right, if swiglu joins them
      */
     public double worst(Matrix sums, Matrix results) {
         if (sums.rows() == 0 || sums.cols() == 0) {
@@ -38,37 +40,59 @@ public record EpilogueJudge(EpilogueData data) {
 
     private double worstOfRow(long row, Matrix sums, Matrix results) {
         double worst = 0;
-        for (long col = 0; col < sums.cols(); col++) {
-            worst = Math.max(worst, ratio(row, col, sums.get(row, col), results));
+        for (long col = 0; col < results.cols(); col++) {
+            worst = Math.max(worst, ratio(row, col, sums, results));
         }
         return worst;
     }
 
-    private double ratio(long row, long col, double sum, Matrix results) {
-        double value = sum;
-        double error = 0;
+    /** A value in float64, and how far one of fp32 may be from it. */
+    private record Estimate(double value, double error) {}
+
+    private double ratio(long row, long col, Matrix sums, Matrix results) {
+        Estimate result = new Estimate(sums.get(row, col), 0);
+        boolean joined = sums.cols() > results.cols();
+        Estimate up = joined ? new Estimate(sums.get(row, col + results.cols()), 0) : null;
         for (String step : data.text().split(",")) {
-            double before = value;
-            value =
-                    switch (step) {
-                        case "bias" -> before + data.bias().get(0, col);
-                        case "residual" -> before + data.residual().get(row, col);
-                        case "relu" -> Math.max(before, 0);
-                        case "silu" -> silu(before, before);
-                        case "gelu" -> gelu(before);
-                        case "gelu-tanh" -> silu(before, tanhArgument(before));
-                        default -> throw new IllegalArgumentException("no reference of " + step);
-                    };
-            error = STEEPEST * error + Math.ulp((float) value);
+            if (step.equals("swiglu")) {
+                result = swiglu(result, up);
+                up = null;
+            } else {
+                result = after(step, row, col, result);
+                up = up == null ? null : after(step, row, col, up);
+            }
         }
         float actual = results.get(row, col);
-        float expected = results.dtype().round((float) value);
+        float expected = results.dtype().round((float) result.value());
         if (Float.compare(actual, expected) == 0) {
             return 0;
         }
-        double allowed = error + spacing(results.dtype(), Math.abs(value) + error) / 2;
-        double ratio = Math.abs(actual - value) / allowed;
+        double largest = Math.abs(result.value()) + result.error();
+        double allowed = result.error() + spacing(results.dtype(), largest) / 2;
+        double ratio = Math.abs(actual - result.value()) / allowed;
         return Double.isNaN(ratio) ? Double.POSITIVE_INFINITY : ratio;
+    }
+
+    private Estimate after(String step, long row, long col, Estimate estimate) {
+        double before = estimate.value();
+        double value =
+                switch (step) {
+                    case "bias" -> before + data.bias().get(0, col);
+                    case "residual" -> before + data.residual().get(row, col);
+                    case "relu" -> Math.max(before, 0);
+                    case "silu" -> silu(before, before);
+                    case "gelu" -> gelu(before);
+                    case "gelu-tanh" -> silu(before, tanhArgument(before));
+                    default -> throw new IllegalArgumentException("no reference of " + step);
+                };
+        return new Estimate(value, STEEPEST * estimate.error() + Math.ulp((float) value));
+    }
+
+    private static Estimate swiglu(Estimate gate, Estimate up) {
+        double silu = silu(gate.value(), gate.value());
+        double value = silu * up.value();
+        double error = STEEPEST * gate.error() * Math.abs(up.value()) + Math.abs(silu) * up.error();
+        return new Estimate(value, error + Math.ulp((float) value));
     }
 
     /** x / (1 + e^-argument). */

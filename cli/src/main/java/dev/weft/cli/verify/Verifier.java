@@ -245,8 +245,7 @@ public final class Verifier {
     /** The reference's sums with the epilogue of the rank, which is judged. */
     private Matrix finished(Matrix sums, int rank, Arena arena) {
         EpilogueData data = EpilogueData.of(epilogue, problem, rank, arena);
-        Matrix target = Matrix.allocate(arena, problem.outType(), sums.rows(), sums.cols());
-        data.epilogue().apply(List.of(sums), List.of(target));
+        Matrix target = data.finished(sums, problem.outType(), arena);
         double worst = new EpilogueJudge(data).worst(sums, target);
         found = found.and(ofEpilogue(true, worst));
         return target;
@@ -264,7 +263,7 @@ public final class Verifier {
                 folder.output(rank),
                 problem.outType(),
                 problem.rowsOfC(rank),
-                problem.cols(rank),
+                EpilogueData.cols(epilogue, problem, rank),
                 arena);
     }
 

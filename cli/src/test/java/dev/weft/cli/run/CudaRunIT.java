@@ -92,6 +92,8 @@ class CudaRunIT {
                         + " --out-dtype bf16 --epilogue bias,gelu",
                 "-n 2 --op matmul-allreduce --shards 300,20 --k-parts 16,112 --gn 96"
                         + " --order by-rank --epilogue silu,residual",
+                "-n 2 --gm 300 --gk 128 --gn 100 --rhs column-sharded --epilogue bias,swiglu",
+                "-n 2 --op matmul-allreduce --gm 300 --gk 128 --gn 100 --epilogue swiglu,residual",
                 "-n 4 --op matmul-allreduce --gm 500 --gk 64 --gn 72 --transpose-b",
                 "-n 1 --gm 10 --gk 20 --gn 8",
                 "-n 3 --gm 0 --gk 20 --gn 8"
@@ -132,7 +134,8 @@ class CudaRunIT {
     @ValueSource(
             strings = {
                 "--op matmul-reduce-scatter --epilogue bias,relu,residual --out-dtype bf16",
-                "--op matmul-allreduce --order by-rank --epilogue gelu-tanh,residual"
+                "--op matmul-allreduce --order by-rank --epilogue gelu-tanh,residual",
+                "--op matmul-reduce-scatter --epilogue bias,swiglu,residual"
             })
     void epiloguesOfSumsWithPeersInHostMemoryPass(String arguments) {
         assertPassed(

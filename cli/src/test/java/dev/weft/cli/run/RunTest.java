@@ -135,7 +135,11 @@ class RunTest {
                         "-n 4 --groups 2 --gm 40 --gk 30 --gn 50 --rhs column-sharded --out-dtype"
                                 + " bf16 --epilogue bias,silu,residual --algorithm ring",
                         "-n 2 --shards 5,0 --gk 30 --gn 7 --out-dtype fp16 --data seed19"
-                                + " --epilogue residual,gelu-tanh,relu --keep-gathered");
+                                + " --epilogue residual,gelu-tanh,relu --keep-gathered",
+                        "-n 5 --replica-groups 1,3/4 --gm 30 --gk 20 --gn 28 --transpose-b --rhs"
+                                + " column-sharded --epilogue bias,swiglu,residual",
+                        "-n 3 --op matmul-allreduce --gm 30 --gk 20 --gn 28 --dtype bf16"
+                                + " --epilogue swiglu,bias");
         for (String arguments : runs) {
             Invocation run = run(arguments + " --json " + json);
             assertEquals(0, run.code(), run.err());
@@ -155,7 +159,8 @@ class RunTest {
     @ValueSource(
             strings = {
                 "--epilogue bias,gelu,bias|epilogue 'bias,gelu,bias' has two steps 'bias'",
-                "--epilogue swiglu|swiglu joins the products with two Bs, and run has one",
+                "--epilogue swiglu --gn 51|and rank 0 has 51: expected an even number",
+                "--epilogue swiglu --dtype fp8|whose B has scales: expected fp16, bf16 or fp32",
                 "--epilogue relu -r sim -v Ascend910B1|no model has a price for epilogues",
                 "--epilogue relu -r cuda --engine cublas|which promises no bits",
                 "--epilogue relu --engine openblas|openblas, which promises no bits"
