@@ -25,6 +25,10 @@ module dev.weft {
     exports dev.weft.gemm to
             dev.weft.cli;
 
+    // For timelines in records.
+    exports dev.weft.op.exec to
+            dev.weft.cli;
+
     // For inputs that the command makes up.
     exports dev.weft.tensor.data to
             dev.weft.cli;

@@ -25,6 +25,9 @@ public final class CallSpans {
             int firstSpan,
             List<Timeline.Track> tracks) {}
 
+    /** One of a program's calls, on all ranks. */
+    public record NamedCall(String name, long startNs, long endNs) {}
+
     /** A rank by its group and its number there. */
     private record Member(int group, int rank) {}
 
@@ -48,6 +51,7 @@ public final class CallSpans {
 
     private final List<RankSpans> ranks = new ArrayList<>();
     private final List<Timeline.Span> spans = new ArrayList<>();
+    private final List<NamedCall> calls = new ArrayList<>();
     private final boolean summed;
     private final int worldSize;
     private final int members;
@@ -96,6 +100,25 @@ public final class CallSpans {
     }
 
     /**
+     * Several calls of a program, one after the other.
+     *
+     * @param calls their times on the ranks' clock
+     */
+    static CallSpans of(List<RunRecord.Rank> ranks, int worldSize, List<NamedCall> calls) {
+        CallSpans spans = of(ranks, worldSize, worldSize);
+        long originNs = originNs(ranks);
+        for (NamedCall call : calls) {
+            spans.calls.add(
+                    new NamedCall(call.name(), call.startNs() - originNs, call.endNs() - originNs));
+        }
+        return spans;
+    }
+
+    private static long originNs(List<RunRecord.Rank> ranks) {
+        return ranks.stream().mapToLong(rank -> rank.timeline().startNs()).min().orElse(0);
+    }
+
+    /**
      * @param summed whether products are summed
      * @param members ranks of the world that take part
      * @param worldRank the rank that is a group's member
@@ -107,7 +130,7 @@ public final class CallSpans {
             int members,
             IntBinaryOperator worldRank) {
         CallSpans call = new CallSpans(summed, worldSize, members);
-        long originNs = ranks.stream().mapToLong(rank -> rank.timeline().startNs()).min().orElse(0);
+        long originNs = originNs(ranks);
         for (RunRecord.Rank rank : ranks) {
             call.add(rank, originNs, member -> worldRank.applyAsInt(rank.group(), member));
         }
@@ -140,8 +163,7 @@ public final class CallSpans {
                         List.copyOf(tracks)));
     }
 
-    private static Timeline.Span inWorld(
-            Timeline.Span span, long startNs, IntUnaryOperator worldRank) {
+    static Timeline.Span inWorld(Timeline.Span span, long startNs, IntUnaryOperator worldRank) {
         return new Timeline.Span(
                 span.kind(),
                 worldRank.applyAsInt(span.source()),
@@ -158,6 +180,11 @@ public final class CallSpans {
     /** The ranks whose spans were kept. */
     public List<RankSpans> ranks() {
         return List.copyOf(ranks);
+    }
+
+    /** The calls of a program; none if it is a single call. */
+    List<NamedCall> calls() {
+        return List.copyOf(calls);
     }
 
     /** Whether transfers move sums of products, so that they wait for products too. */

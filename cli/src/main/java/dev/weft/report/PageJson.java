@@ -128,6 +128,7 @@ public final class PageJson {
         RecordJson.field(json, "bytesPerRow", run.bytesPerRow());
         RecordJson.field(json, "flopsPerRow", run.flopsPerRow() / run.call().columnParts());
         RecordJson.field(json, "ranks", call.ranks().stream().map(Rank::of).toList());
+        RecordJson.field(json, "calls", call.calls());
         columns.write(json);
         RecordJson.field(json, "critical", run.analysis().critical());
         json.writeEndObject();

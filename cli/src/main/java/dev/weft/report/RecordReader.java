@@ -5,6 +5,7 @@ import com.fasterxml.jackson.core.JsonStreamContext;
 import com.fasterxml.jackson.core.JsonToken;
 import dev.weft.fabric.ReplicaGroups;
 import dev.weft.json.JsonObject;
+import dev.weft.op.CallLog;
 import dev.weft.op.Timeline;
 import dev.weft.tensor.DType;
 import dev.weft.text.SafeText;
@@ -52,10 +53,10 @@ public final class RecordReader {
         }
     }
 
-    /** What a file holds: a run, or a sweep as it was written. */
-    public record Read(RunRecord run, PageData.Sweep sweep, String machine) {}
+    /** What a file holds: a run, a sweep as it was written, or a rank's calls. */
+    public record Read(RunRecord run, PageData.Sweep sweep, String machine, CallsRecord calls) {}
 
-    /** Reads a run record or a sweep record. */
+    /** Reads a record of any kind. */
     public static Read read(Path file) throws IOException {
         return read(file.getFileName().toString(), Files.newInputStream(file));
     }
@@ -64,18 +65,36 @@ public final class RecordReader {
         JsonObject json = JsonObject.read(name, in, (field, parser) -> spans(name, field, parser));
         String schema = json.text("schema");
         return switch (schema) {
-            case RunRecord.SCHEMA -> new Read(run(json), null, null);
+            case RunRecord.SCHEMA -> new Read(run(json), null, null, null);
+            case CallLog.SCHEMA -> new Read(null, null, null, calls(json));
             case SWEEP -> {
                 json.objects("rows").forEach(RecordReader::checkRow);
                 List.of("machine", "aDtype", "outDtype", "rhs").forEach(json::text);
-                yield new Read(null, json::write, json.text("machine"));
+                yield new Read(null, json::write, json.text("machine"), null);
             }
             default ->
                     throw json.wrong(
                             "schema",
-                            "is %s: expected %s or %s"
-                                    .formatted(SafeText.excerpt(schema), RunRecord.SCHEMA, SWEEP));
+                            "is %s: expected %s, %s or %s"
+                                    .formatted(
+                                            SafeText.excerpt(schema),
+                                            RunRecord.SCHEMA,
+                                            SWEEP,
+                                            CallLog.SCHEMA));
         };
+    }
+
+    private static CallsRecord calls(JsonObject json) {
+        int ranks = json.count("ranks", 1, MAX_RANKS);
+        int rank = json.count("rank", 0, ranks - 1);
+        List<CallsRecord.Call> calls =
+                json.objects("calls").stream()
+                        .map(
+                                call ->
+                                        new CallsRecord.Call(
+                                                call.text("name"), timeline(call, rank, ranks)))
+                        .toList();
+        return new CallsRecord(rank, ranks, some(json, "calls", calls));
     }
 
     private static RunRecord run(JsonObject json) {
@@ -228,23 +247,23 @@ public final class RecordReader {
             if (member < 0 || member >= groupSize) {
                 throw rank.refusal("group", "the group of rank " + number);
             }
-            Timeline timeline =
-                    new Timeline(
-                            member,
-                            rank.size("startNs"),
-                            rank.size("elapsedNs"),
-                            rank.objects("tracks").stream()
-                                    .map(track -> track(track, groupSize))
-                                    .toList());
             ranks.add(
                     new RunRecord.Rank(
                             number,
                             group,
                             rank.size("shardRows"),
                             rank.size("chunkRows"),
-                            timeline));
+                            timeline(rank, member, groupSize)));
         }
         return some(json, "ranks", ranks);
+    }
+
+    private static Timeline timeline(JsonObject json, int rank, int groupSize) {
+        return new Timeline(
+                rank,
+                json.size("startNs"),
+                json.size("elapsedNs"),
+                json.objects("tracks").stream().map(track -> track(track, groupSize)).toList());
     }
 
     /** Spans of one track, as {@link #spans} read them. */

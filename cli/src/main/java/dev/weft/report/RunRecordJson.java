@@ -1,12 +1,9 @@
 package dev.weft.report;
 
 import com.fasterxml.jackson.core.JsonGenerator;
-import com.fasterxml.jackson.core.PrettyPrinter;
 import dev.weft.json.Json;
-import dev.weft.json.JsonObject;
-import dev.weft.op.Timeline;
+import dev.weft.op.exec.TimelineJson;
 import java.io.IOException;
-import java.util.List;
 
 /** Writes a run record as JSON; field names and units are those of docs/run-record.md. */
 public final class RunRecordJson {
@@ -113,52 +110,7 @@ public final class RunRecordJson {
         json.writeNumberField("group", rank.group());
         json.writeNumberField("shardRows", rank.shardRows());
         json.writeNumberField("chunkRows", rank.chunkRows());
-        json.writeNumberField("startNs", rank.timeline().startNs());
-        json.writeNumberField("elapsedNs", rank.timeline().elapsedNs());
-        json.writeArrayFieldStart("tracks");
-        for (Timeline.Track track : rank.timeline().tracks()) {
-            json.writeStartObject();
-            json.writeStringField("name", track.name());
-            spans(track.spans());
-            json.writeEndObject();
-        }
-        json.writeEndArray();
-        json.writeEndObject();
-    }
-
-    /** A line each, however the rest is indented: there are very many of them. */
-    private void spans(List<Timeline.Span> spans) throws IOException {
-        PrettyPrinter indented = json.getPrettyPrinter();
-        json.writeFieldName("spans");
-        if (indented != null) {
-            json.setPrettyPrinter(new ElementPerLine(" : ", "]"));
-        }
-        json.writeStartArray();
-        for (Timeline.Span span : spans) {
-            span(span);
-        }
-        json.writeEndArray();
-        json.setPrettyPrinter(indented);
-    }
-
-    private void span(Timeline.Span span) throws IOException {
-        json.writeStartObject();
-        json.writeStringField("kind", JsonObject.label(span.kind()));
-        json.writeNumberField("source", span.source());
-        json.writeNumberField("peer", span.peer());
-        if (span.to() >= 0) {
-            json.writeNumberField("to", span.to());
-        }
-        if (span.chunk() >= 0) {
-            json.writeNumberField("chunk", span.chunk());
-        }
-        json.writeNumberField("firstRow", span.firstRow());
-        json.writeNumberField("rows", span.rows());
-        if (span.to() >= 0) {
-            json.writeNumberField("bytes", span.bytes());
-        }
-        json.writeNumberField("startNs", span.startNs());
-        json.writeNumberField("endNs", span.endNs());
+        TimelineJson.write(json, rank.timeline());
         json.writeEndObject();
     }
 }

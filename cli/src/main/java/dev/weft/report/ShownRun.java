@@ -8,6 +8,7 @@ import java.util.List;
  * What a page shows of one run.
  *
  * @param name a label of the user's, or the record's file
+ * @param verdict null if nothing was judged
  * @param conclusion what it comes to, in a sentence; null if nothing was compared
  * @param call null where no spans were kept
  * @param bytesPerRow of A

@@ -1,6 +1,7 @@
 package dev.weft.report;
 
 import com.fasterxml.jackson.core.JsonGenerator;
+import dev.weft.json.ElementPerLine;
 import dev.weft.json.Json;
 import dev.weft.json.JsonObject;
 import dev.weft.op.Timeline;

@@ -3,6 +3,7 @@ package dev.weft.report;
 import java.io.IOException;
 import java.io.Writer;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Map;
 
 /**
@@ -16,11 +17,14 @@ public final class FuzzedRecord {
     public static void show(Path file) throws IOException {
         RecordReader.Read read = RecordReader.read(file);
         Writer nowhere = Writer.nullWriter();
-        if (read.run() == null) {
+        if (read.sweep() != null) {
             PageJson.write(PageData.sweep(read.machine(), read.sweep()), "0", nowhere);
             return;
         }
-        ShownRun run = RunView.of(read.run(), "a run");
+        ShownRun run =
+                read.calls() != null
+                        ? CallsRecord.shown(List.of(read.calls()), List.of())
+                        : RunView.of(read.run(), "a run");
         PageJson.write(PageData.of(run), "0", nowhere);
         TraceJson.write(run.call(), run.flopsPerRow(), Map.of("run", run.subtitle()), nowhere);
     }

@@ -6,6 +6,7 @@ import dev.weft.cli.console.Version;
 import dev.weft.cli.data.CommandFiles;
 import dev.weft.cli.options.OptionValues;
 import dev.weft.cli.options.ReportOptions;
+import dev.weft.report.CallsRecord;
 import dev.weft.report.PageData;
 import dev.weft.report.RecordReader;
 import dev.weft.report.RunView;
@@ -33,13 +34,15 @@ import picocli.CommandLine.Spec;
         sortOptions = false,
         description =
                 "Makes a page out of a run record: timeline, views, links and what to try next."
-                        + " Several run records give a comparison, a sweep record its curves.",
+                        + " Several run records give a comparison, a sweep record its curves, and"
+                        + " the calls that a program's ranks have logged one timeline of them all.",
         footer = {
             "",
             "Examples:",
             "  ./weft report run.json                       writes run.html beside it",
             "  ./weft report a.json b.json --report ab.html (without it: comparison.html)",
             "  ./weft report run.json --trace trace.json    for Perfetto",
+            "  ./weft report layer-*.json --report layer.html   calls that CallLog wrote",
             "  ./weft report --serve sweep.json             over HTTP, on loopback alone",
             "  ./weft report --serve --watch run.json       shows each new version of the file",
             "",
@@ -54,7 +57,9 @@ public final class ReportCommand implements Callable<Integer> {
     @Parameters(
             arity = "1..*",
             paramLabel = "RECORD",
-            description = "Records that --json wrote (weft.run/1, or one weft.sweep/1).")
+            description =
+                    "Records that --json wrote (weft.run/1, or one weft.sweep/1), or those of a"
+                            + " program's ranks (weft.calls/1).")
     List<Path> records;
 
     @Mixin ReportOptions reports;
@@ -131,24 +136,42 @@ public final class ReportCommand implements Callable<Integer> {
 
     static PageData page(List<Path> records) {
         List<ShownRun> runs = new ArrayList<>();
+        List<CallsRecord> calls = new ArrayList<>();
         PageData sweep = null;
         for (Path file : records) {
             RecordReader.Read read = read(file);
             if (read.run() != null) {
                 runs.add(RunView.of(read.run(), file.getFileName().toString()));
+            } else if (read.calls() != null) {
+                calls.add(read.calls());
             } else {
                 sweep = PageData.sweep("Sweep on " + read.machine(), read.sweep());
             }
         }
-        if (sweep != null && records.size() > 1) {
+        if (runs.size() < records.size()
+                && calls.size() < records.size()
+                && (sweep == null || records.size() > 1)) {
             throw new UsageException(
-                    "%s records, a sweep among them: expected run records alone, or one sweep"
-                            .formatted(records.size()));
+                    "%s records of several kinds: expected run records alone, the calls of all"
+                            + " ranks, or one sweep",
+                    records.size());
         }
         if (sweep != null) {
             return sweep;
         }
+        if (!calls.isEmpty()) {
+            return PageData.of(calls(calls, records));
+        }
         return runs.size() == 1 ? PageData.of(runs.getFirst()) : PageData.comparison(runs);
+    }
+
+    private static ShownRun calls(List<CallsRecord> calls, List<Path> files) {
+        try {
+            return CallsRecord.shown(
+                    calls, files.stream().map(file -> file.getFileName().toString()).toList());
+        } catch (IllegalArgumentException e) {
+            throw new UsageException(e.getMessage());
+        }
     }
 
     private static RecordReader.Read read(Path file) {

@@ -2,6 +2,7 @@
 
 const PLOT_TOP = 62;
 const PLOT_BOTTOM = 10;
+const CALL_NAMES_PX = 22;
 const LEAST_ROW_PX = 6;
 const LEAST_SLOT_PX = 3;
 
@@ -17,7 +18,8 @@ class TimelineLayout {
         this.rowPx = Math.round(Math.max(LEAST_ROW_PX, Math.min(roomy, share)));
         this.marginPx = this.rowPx > 10 ? 7 : 2;
         this.rankPx = this.rows.length * (this.rowPx + 1) - 1 + 2 * this.marginPx;
-        this.height = PLOT_TOP + PLOT_BOTTOM + ranks * this.rankPx;
+        this.bottomPx = PLOT_BOTTOM + (spans.calls.length > 0 ? CALL_NAMES_PX : 0);
+        this.height = PLOT_TOP + this.bottomPx + ranks * this.rankPx;
         this.slotsOf = this.countSlots();
         this.byRow = this.groupByRow();
         this.downwards = [...spans.strips].sort((a, b) => a.rank - b.rank || a.row - b.row || a.slot - b.slot);

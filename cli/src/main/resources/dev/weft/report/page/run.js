@@ -2,7 +2,7 @@
 
 function showHeader(data, run) {
     const header = document.getElementById('header');
-    const ofRun = run && run.simulated ? 'simulated run' : 'run report';
+    const ofRun = run && run.simulated ? 'simulated run' : run && callsOf(run).length > 0 ? 'calls' : 'run report';
     const kind = {run: ofRun, compare: 'comparison', sweep: 'sweep'}[data.kind];
     header.replaceChildren(
         element('p', {class: 'brand'}, element('b', {}, 'Weft'), ` ${kind}`),
@@ -12,7 +12,7 @@ function showHeader(data, run) {
     }
     if (run) {
         header.append(element('p', {class: 'subtitle'}, run.subtitle), conclusion(run.conclusion),
-            verdict(run.verdict), facts(run.facts));
+            run.verdict ? verdict(run.verdict) : '', facts(run.facts));
     }
 }
 
@@ -48,6 +48,7 @@ function runSections(data) {
     return [
         run.timeline && {id: 'timeline', shows: [run.timeline, run.idleText], prepare: () => readSpans(run.timeline),
             add: (parent, prepared) => addTimeline(parent, run, prepared)},
+        full(callsOf(run)) && {id: 'calls', shows: callsOf(run), add: (parent) => addCalls(parent, callsOf(run))},
         full(run.idle) && {id: 'idle', shows: [run.idle, run.idleText], add: (parent) => addIdle(parent, run)},
         full(run.views) && {id: 'views', shows: run.views, add: (parent) => addViews(parent, run)},
         run.links && full(run.links.links)
@@ -168,6 +169,10 @@ function describeSpan(spans, span, colours) {
     if (spans.chunk && !ofAll) {
         rows.push(...describeWork(spans, span, rank.rank));
     }
+    const call = (spans.timeline.calls || []).findLast(({startNs}) => startNs <= spans.start[span]);
+    if (call) {
+        rows.push(['Call', call.name]);
+    }
     rows.push(['Duration', formatNs(ns)]);
     if (spans.chunk && kind === TRANSFER && !ofAll) {
         rows.push(['Speed', formatRate(spans.bytes[span], ns, 'GB/s')]);
@@ -204,6 +209,21 @@ function describeWork(spans, span, rank) {
         work.push(['Waits for', `rank ${peer === rank ? spans.source[span] : peer}`]);
     }
     return work;
+}
+
+// The calls of a program
+
+function callsOf(run) {
+    return (run.timeline && run.timeline.calls) || [];
+}
+
+function addCalls(parent, calls) {
+    const total = largestOf(calls.map((call) => call.endNs));
+    parent.append(section('calls', 'Calls', lead('From the first rank’s start to the last rank’s end.'), table(null, [
+        {head: 'Call', cell: (call) => call.name},
+        {head: 'Start', number: true, cell: (call) => formatTick(call.startNs, total / 100)},
+        {head: 'Duration', number: true, cell: (call) => formatNs(call.endNs - call.startNs)},
+    ], calls)));
 }
 
 // Where the time went

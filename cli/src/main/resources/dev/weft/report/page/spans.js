@@ -79,6 +79,7 @@ class Spans {
         this.order = new Int32Array(this.count);
         this.strips = [];
         this.tracks = [];
+        this.calls = timeline.calls || [];
         this.critical = timeline.critical || [];
         this.isCritical = new Uint8Array(this.count);
         for (const span of this.critical) {

@@ -71,7 +71,7 @@ class Timeline {
             minSpan: Math.min(100, (2000 * this.spans.timeline.unitNs) / this.endNs)};
         return {
             animation: false,
-            grid: {left: this.labelPx(), right: 14, top: PLOT_TOP, bottom: PLOT_BOTTOM},
+            grid: {left: this.labelPx(), right: 14, top: PLOT_TOP, bottom: this.layout.bottomPx},
             xAxis: this.timeAxis(theme),
             yAxis: this.rankAxis(theme),
             dataZoom: [
@@ -82,6 +82,8 @@ class Timeline {
                 this.series('bands', 1, 1, (view) => this.bandItem(view, theme)),
                 this.series('spans', 2, 1, ({plot}) => ({type: 'image', style: {image: this.bitmap.canvas, ...plot}})),
                 this.series('critical', 3, path, (view, i) => this.criticalItem(view, i, theme)),
+                {...this.series('calls', 4, Math.min(1, this.spans.calls.length), (view) => this.callsItem(view, theme)),
+                    clip: false},
             ],
         };
     }
@@ -128,6 +130,27 @@ class Timeline {
             }
         });
         return boxesItem(view, {boxes}, {fill: theme.band});
+    }
+
+    /** Where each call of a program begins, and its name below. */
+    callsItem(view, theme) {
+        const lines = [];
+        const names = [];
+        const bottom = view.y + view.plot.height;
+        for (const {name, startNs, endNs} of this.spans.calls) {
+            const from = Math.max(view.left, view.px(startNs));
+            const width = Math.min(view.right, view.px(endNs)) - from;
+            if (width <= 0) {
+                continue;
+            }
+            lines.push(from, view.y, from, bottom + CALL_NAMES_PX);
+            if (width > 30) {
+                names.push({type: 'text', style: {text: name, x: from + 4, y: bottom + 6, width: width - 6,
+                    overflow: 'truncate', fill: theme.muted, fontSize: 11}});
+            }
+        }
+        return {type: 'group', children: [
+            boxesItem(view, {lines}, {stroke: theme.muted, lineWidth: 1, lineDash: [2, 3], fill: 'none'}), ...names]};
     }
 
     criticalItem(view, part, theme) {

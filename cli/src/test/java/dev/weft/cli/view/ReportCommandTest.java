@@ -6,11 +6,20 @@ import static org.junit.jupiter.api.Assumptions.assumeFalse;
 
 import dev.weft.cli.Invocation;
 import dev.weft.cli.console.ExitCode;
+import dev.weft.fabric.World;
+import dev.weft.op.AllGatherMatmul;
+import dev.weft.op.CallLog;
+import dev.weft.plan.Algorithm;
+import dev.weft.plan.Shards;
 import dev.weft.report.JsonText;
 import dev.weft.report.RecordMaker;
 import dev.weft.report.RecordReader;
 import dev.weft.report.RunRecord;
+import dev.weft.tensor.DType;
+import dev.weft.tensor.Matrix;
 import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.lang.foreign.Arena;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -201,9 +210,9 @@ class ReportCommandTest {
     void sweepsAndRunsAreNotMixed() throws IOException {
         Path sweep = sweep("s.json");
         Path run = record("r.json");
-        report(sweep, run).assertRefused("2 records, a sweep among them: expected run records");
-        report(run, run, sweep).assertRefused("3 records, a sweep among them: expected run");
-        report(sweep, sweep).assertRefused("2 records, a sweep among them");
+        report(sweep, run).assertRefused("2 records of several kinds: expected run records alone");
+        report(run, run, sweep).assertRefused("3 records of several kinds: expected run");
+        report(sweep, sweep).assertRefused("2 records of several kinds");
         assertEquals(List.of("r.json", "s.json"), files());
     }
 
@@ -336,5 +345,54 @@ class ReportCommandTest {
         assertEquals(0, help.code());
         assertTrue(help.out().contains("./weft report run.json"), help.out());
         assertTrue(Invocation.of("--help").out().contains("  report "), "is listed");
+    }
+
+    private Path calls(int rank, String name) {
+        return folder.resolve(name + "-" + rank + ".json");
+    }
+
+    /** Two calls with work between them, on two ranks. */
+    private void logCalls(String name, String secondCall) {
+        Shards shards = Shards.of(5, 3);
+        try (World world = World.threads(2)) {
+            world.run(
+                    fabric -> {
+                        Matrix a =
+                                Matrix.allocate(
+                                        Arena.ofAuto(), DType.FP32, shards.rows(fabric.rank()), 4);
+                        Matrix b = Matrix.allocate(Arena.ofAuto(), DType.FP32, 4, 6);
+                        CallLog log = new CallLog(fabric);
+                        try (AllGatherMatmul matmul =
+                                AllGatherMatmul.on(fabric)
+                                        .a(shards, DType.FP32)
+                                        .b(b)
+                                        .algorithm(Algorithm.RING)
+                                        .prepare()) {
+                            log.call("first", matmul.call(a).timeline());
+                            log.work("between", System.nanoTime());
+                            log.call(secondCall, matmul.call(a).timeline());
+                            log.write(calls(fabric.rank(), name));
+                        } catch (IOException e) {
+                            throw new UncheckedIOException(e);
+                        }
+                    });
+        }
+    }
+
+    @Test
+    void theCallsOfAProgramsRanksAreOnePicture() throws IOException {
+        logCalls("layer", "second");
+        logCalls("other", "third");
+        Path page = folder.resolve("layer.html");
+        Path one = calls(1, "layer");
+        assertEquals(0, report(one, calls(0, "layer"), "--report", page).code());
+        List<?> calls = (List<?>) JsonText.at(page(page), "runs.0.timeline.calls");
+        assertEquals(
+                List.of("first", "between", "second"),
+                calls.stream().map(call -> JsonText.at(call, "name")).toList());
+        report(one, one).assertRefused("two records of rank 1: expected one of each rank");
+        report(one, calls(0, "other"))
+                .assertRefused("rank 0 has calls [first, between, third] on 2 ranks, rank 1 has");
+        report(one, record("run.json")).assertRefused("2 records of several kinds");
     }
 }

@@ -4,6 +4,7 @@ import dev.weft.examples.encoder.Weights.Dense;
 import dev.weft.fabric.Fabric;
 import dev.weft.op.AllGather;
 import dev.weft.op.AllGatherMatmul;
+import dev.weft.op.CallLog;
 import dev.weft.op.Epilogue;
 import dev.weft.op.MatmulReduceScatter;
 import dev.weft.op.Operator;
@@ -37,6 +38,9 @@ final class Pass implements AutoCloseable {
     private final LayerNorm embeddingNorm;
     private final List<Layer> layers = new ArrayList<>();
     private final AllGather<Matrix> gather;
+
+    /** Of the layer under way; null if nobody wants one. */
+    private CallLog log;
 
     /** Collective. */
     Pass(Fabric fabric, Weights weights, int rows) {
@@ -72,19 +76,45 @@ final class Pass implements AutoCloseable {
      * @param places of the rows in their sentences
      */
     Matrix call(int[] ids, int[] places, List<Attention.Rows> sentences) {
+        return call(ids, places, sentences, -1, null);
+    }
+
+    /** Also logs one layer. */
+    Matrix call(
+            int[] ids,
+            int[] places,
+            List<Attention.Rows> sentences,
+            int loggedLayer,
+            CallLog layerLog) {
         Matrix x = layers.getFirst().queryKeyValue.nextShard();
         int first = (int) tokens.firstRow(fabric.rank());
         embeddingNorm.apply((row, to) -> embed(ids[first + row], places[first + row], to), x);
         for (int i = 0; i < layers.size(); i++) {
             Layer layer = layers.get(i);
+            log = i == loggedLayer ? layerLog : null;
             Matrix sums = layer.call(x, sentences);
             x =
                     i + 1 < layers.size()
                             ? layers.get(i + 1).queryKeyValue.nextShard()
                             : gather.nextShard();
+            long start = System.nanoTime();
             layer.norm.apply(sums, x);
+            logWork("norm", start);
         }
         return gather.call(x);
+    }
+
+    private Result<Matrix> called(String name, Result<Matrix> result) {
+        if (log != null) {
+            log.call(name, result.timeline());
+        }
+        return result;
+    }
+
+    private void logWork(String name, long startNanoTime) {
+        if (log != null) {
+            log.work(name, startNanoTime);
+        }
     }
 
     /** What stands for a token, for its sentence and for its place there. */
@@ -168,22 +198,28 @@ final class Pass implements AutoCloseable {
 
         /** The sums that the second norm is applied to; valid until the next call. */
         Matrix call(Matrix x, List<Attention.Rows> sentences) {
-            Result<Matrix> qkv = queryKeyValue.call(x);
+            Result<Matrix> qkv = called("query, key, value", queryKeyValue.call(x));
             Matrix mixed = attentionOut.nextShard();
+            long start = System.nanoTime();
             Attention.apply(
                     sentences, List.of(qkv.product(0), qkv.product(1), qkv.product(2)), mixed);
+            logWork("attention", start);
             residual = x;
-            Matrix sums = attentionOut.call(mixed).product();
+            Matrix sums = called("attention out", attentionOut.call(mixed)).product();
             Matrix normed = up.nextShard();
+            start = System.nanoTime();
             attentionNorm.apply(sums, normed);
+            logWork("norm", start);
             residual = normed;
-            Matrix activated = up.call(normed).product();
+            Matrix activated = called("up", up.call(normed)).product();
             Matrix place = down.nextShard();
+            start = System.nanoTime();
             // As call() would, but not on one thread alone.
             IntStream.range(0, Math.ceilDiv((int) place.rows(), ROWS_AT_ONCE))
                     .parallel()
                     .forEach(part -> copyRows(activated, place, part * ROWS_AT_ONCE));
-            return down.call(place).product();
+            logWork("copy", start);
+            return called("down", down.call(place)).product();
         }
 
         private static void copyRows(Matrix from, Matrix to, int first) {

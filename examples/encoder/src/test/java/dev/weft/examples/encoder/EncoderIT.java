@@ -217,6 +217,19 @@ class EncoderIT {
         assertTrue(found.getFirst().matches("0\\.5.*The cat sleeps.*"), found::toString);
     }
 
+    @Test
+    void aLayerIsLoggedCallByCall() throws IOException {
+        LayerTimeline.log(folder.resolve("layer").toString(), 1, 1);
+        for (int rank = 0; rank < 2; rank++) {
+            String json = Files.readString(folder.resolve("layer-" + rank + ".json"));
+            assertTrue(
+                    json.matches(
+                            ".*query, key, value.*attention.*attention out.*norm.*up.*copy.*down"
+                                    + ".*norm.*"),
+                    json);
+        }
+    }
+
     private static List<String> java() {
         return new ArrayList<>(
                 List.of(

@@ -1,18 +1,18 @@
-package dev.weft.report;
+package dev.weft.json;
 
 import com.fasterxml.jackson.core.JsonGenerator;
 import com.fasterxml.jackson.core.util.MinimalPrettyPrinter;
 import java.io.IOException;
 
 /** The layout of long arrays: no blanks, but a line for each element, which an editor can show. */
-final class ElementPerLine extends MinimalPrettyPrinter {
+public final class ElementPerLine extends MinimalPrettyPrinter {
 
     private static final long serialVersionUID = 1;
 
     private final String colon;
     private final String end;
 
-    ElementPerLine(String colon, String end) {
+    public ElementPerLine(String colon, String end) {
         this.colon = colon;
         this.end = end;
     }

@@ -1,0 +1,84 @@
+package dev.weft.op;
+
+import com.fasterxml.jackson.core.JsonGenerator;
+import dev.weft.fabric.Fabric;
+import dev.weft.files.AtomicFile;
+import dev.weft.json.Json;
+import dev.weft.op.Timeline.Kind;
+import dev.weft.op.Timeline.Span;
+import dev.weft.op.Timeline.Track;
+import dev.weft.op.exec.TimelineJson;
+import java.io.IOException;
+import java.io.StringWriter;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * What one rank of a program did in several calls and between them. {@code weft report} makes one
+ * picture of the files of all ranks of a host:
+ *
+ * <pre>{@code
+ * CallLog log = new CallLog(fabric);
+ * log.call("up", up.call(shard).timeline());
+ * long start = System.nanoTime();
+ * normalize(rows);
+ * log.work("norm", start);
+ * log.write(Path.of("layer-" + fabric.rank() + ".json"));
+ * }</pre>
+ *
+ * <p>One thread at a time may use it.
+ */
+public final class CallLog {
+
+    /** The kind of record that {@link #write} makes. */
+    public static final String SCHEMA = "weft.calls/1";
+
+    /** The track of a program's own work. */
+    private static final String PROGRAM = "program";
+
+    private record Call(String name, Timeline timeline) {}
+
+    private final int rank;
+    private final int ranks;
+    private final List<Call> calls = new ArrayList<>();
+
+    public CallLog(Fabric fabric) {
+        rank = fabric.rank();
+        ranks = fabric.size();
+    }
+
+    /** Adds a call of an operator. All ranks give their calls the same names, in the same order. */
+    public void call(String name, Timeline timeline) {
+        calls.add(new Call(name, timeline));
+    }
+
+    /** Adds work of the program's own, which ends now. */
+    public void work(String name, long startNanoTime) {
+        long elapsed = System.nanoTime() - startNanoTime;
+        Span span = Span.local(Kind.COMPUTE, rank, rank, 0, 0, 0, elapsed);
+        Track track = new Track(PROGRAM, List.of(span));
+        call(name, new Timeline(rank, startNanoTime, elapsed, List.of(track)));
+    }
+
+    /** Writes all that was added, in place of what the file holds. */
+    public void write(Path file) throws IOException {
+        StringWriter text = new StringWriter();
+        try (JsonGenerator json = Json.generator(text)) {
+            json.writeStartObject();
+            json.writeStringField("schema", SCHEMA);
+            json.writeNumberField("rank", rank);
+            json.writeNumberField("ranks", ranks);
+            json.writeArrayFieldStart("calls");
+            for (Call call : calls) {
+                json.writeStartObject();
+                json.writeStringField("name", call.name());
+                TimelineJson.write(json, call.timeline());
+                json.writeEndObject();
+            }
+            json.writeEndArray();
+            json.writeEndObject();
+        }
+        AtomicFile.write(file, text.toString());
+    }
+}
