@@ -102,6 +102,10 @@ final class DemoCommand extends WeftCommand {
         List<String> run = new ArrayList<>(List.of("run", "-n", "" + RANKS));
         run.addAll(List.of("--gm", "" + M, "--gk", "" + K, "--gn", "" + N));
         run.addAll(List.of("--rhs", "column-sharded", "--link", rate));
+        if (more.stream().noneMatch(option -> option.startsWith("--algorithm"))) {
+            // To choose one, auto would first measure the machine for some seconds.
+            run.addAll(List.of("--algorithm", Algorithm.MESH_PUSH.label()));
+        }
         run.addAll(List.of("--warmup", "1", "--iterations", "" + rounds));
         run.addAll(more);
         return run;

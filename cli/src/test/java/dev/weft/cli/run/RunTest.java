@@ -48,7 +48,8 @@ class RunTest {
     @ValueSource(
             strings = {
                 "-n 2 --gm 256 --gk 64 --gn 40 --algorithm mesh-push",
-                "-n 3 --shards 128,0,200 --gk 64 --gn 40 --launcher processes",
+                "-n 3 --shards 128,0,200 --gk 64 --gn 40 --launcher processes --algorithm"
+                        + " bidirectional-ring",
                 "-n 2 --op matmul-reduce-scatter --gm 64 --gk 50 --gn 128",
                 "-n 4 --groups 2 --gm 256 --gk 64 --gn 20 --algorithm ring"
             })
