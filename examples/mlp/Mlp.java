@@ -66,18 +66,18 @@ record Site(Fabric fabric, Gpu gpu, Arena arena, DType type) {
 
     Layer gather(Shards tokens, int results, Epilogue epilogue, Matrix... bs) {
         if (gpu == null) {
-            AllGatherMatmulBuilder layer = AllGatherMatmul.on(fabric).a(tokens, type);
+            AllGatherMatmulBuilder layer = AllGatherMatmul.on(fabric).a(tokens, type).output(type);
             List.of(bs).forEach(layer::b);
             return onHost(layer.epilogue(epilogue).engine("portable").prepare(), results);
         }
-        CudaAllGatherMatmulBuilder layer = CudaAllGatherMatmul.on(fabric, gpu).a(tokens, type);
+        CudaAllGatherMatmulBuilder layer = CudaAllGatherMatmul.on(fabric, gpu).a(tokens, type).output(type);
         List.of(bs).forEach(b -> layer.b(b, false));
         return onGpu(layer.epilogue(epilogue).prepare(), results, GpuStream.create(), null);
     }
 
     Layer scatter(Shards tokens, Shards inner, Supplier<Matrix> residual, Matrix b) {
         if (gpu == null) {
-            return onHost(MatmulReduceScatter.on(fabric).a(tokens, inner, type).b(b)
+            return onHost(MatmulReduceScatter.on(fabric).a(tokens, inner, type).b(b).output(type)
                     .epilogue(Epilogue.none().residual(residual)).engine("portable").prepare(), 1);
         }
         long rows = tokens.rows(fabric.rank());
@@ -88,7 +88,7 @@ record Site(Fabric fabric, Gpu gpu, Arena arena, DType type) {
             there.upload(residual.get(), stream);
             return there;
         });
-        return onGpu(CudaMatmulReduce.on(fabric, gpu, false).a(tokens, inner, type).b(b, false)
+        return onGpu(CudaMatmulReduce.on(fabric, gpu, false).a(tokens, inner, type).b(b, false).output(type)
                 .epilogue(added).prepare(), 1, stream, buffer);
     }
 

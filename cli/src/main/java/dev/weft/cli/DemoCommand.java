@@ -101,7 +101,7 @@ final class DemoCommand extends WeftCommand {
     private List<String> run(String rate, int rounds) {
         List<String> run = new ArrayList<>(List.of("run", "-n", "" + RANKS));
         run.addAll(List.of("--gm", "" + M, "--gk", "" + K, "--gn", "" + N));
-        run.addAll(List.of("--rhs", "column-sharded", "--link", rate));
+        run.addAll(List.of("--link", rate));
         if (more.stream().noneMatch(option -> option.startsWith("--algorithm"))) {
             // To choose one, auto would first measure the machine for some seconds.
             run.addAll(List.of("--algorithm", Algorithm.MESH_PUSH.label()));

@@ -97,7 +97,7 @@ class UsageTest {
                 "-r cuda --dtype fp32 | A is fp32 and B fp32: on the GPU expected fp16 for both",
                 "-r cuda --b-dtype bf16 | A is fp16 and B bf16: on the GPU expected fp16 for both",
                 "-r cuda --out-dtype bf16 | --out-dtype bf16 of inputs in fp16: on the GPU",
-                "-r cuda --gn 1 --rhs column-sharded | rank 1 has no column of the 1 of B",
+                "-r cuda --gn 1 | rank 1 has no column of the 1 of B",
                 "-r cuda --gn 0 | has no column of the 0 of B",
                 "-r cuda --engine vector | one of auto, gated, cublas with --run-mode cuda",
                 "-r cuda --engine scalar | (auto, portable, native, amx, vector, scalar, openblas with cpu)",

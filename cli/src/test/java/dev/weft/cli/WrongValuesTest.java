@@ -118,6 +118,7 @@ class WrongValuesTest {
                     Map.entry("--deadline", Kind.DURATION),
                     Map.entry("--a", Kind.READ_FILE),
                     Map.entry("--b", Kind.READ_FILE),
+                    Map.entry("--c", Kind.WRITTEN_FILE),
                     Map.entry("--json", Kind.WRITTEN_FILE),
                     Map.entry("--csv", Kind.WRITTEN_FILE),
                     Map.entry("--report", Kind.WRITTEN_FILE),

@@ -261,6 +261,7 @@ public final class Fgcc<M> extends PreparedRing<M> {
             group = lists.isAll(world.size()) ? world : world.split(lists);
             FgccLayout layout = wanted.on(agreedPath(group, mine));
             OperatorBuilder<M, ?> builder = operators.apply(group);
+            builder.output(DType.promote(aType, rhs.dtype()));
             if (config.sharedResult() && !sitsOut) {
                 builder.sharedResults();
             }

@@ -51,22 +51,29 @@ public final class RingAllGatherMatmul<M> extends PreparedRing<M> {
     public static RingAllGatherMatmul<Matrix> prepare(
             Fabric fabric, long m, DType aType, Matrix b, int lnc) {
         return new RingAllGatherMatmul<>(
-                ring(AllGatherMatmul.on(fabric).b(b), fabric.size(), m, aType, lnc));
+                ring(AllGatherMatmul.on(fabric).b(b), fabric.size(), m, aType, b.dtype(), lnc));
     }
 
     /** As {@link #prepare(Fabric, long, DType, Matrix, int)}, on GPUs; B must stay. */
     public static RingAllGatherMatmul<DeviceMatrix> prepare(
             Fabric fabric, Gpu gpu, long m, DType aType, DeviceMatrix b, int lnc) {
         return new RingAllGatherMatmul<>(
-                ring(CudaAllGatherMatmul.on(fabric, gpu).b(b), fabric.size(), m, aType, lnc));
+                ring(
+                        CudaAllGatherMatmul.on(fabric, gpu).b(b),
+                        fabric.size(),
+                        m,
+                        aType,
+                        b.dtype(),
+                        lnc));
     }
 
     private static <M, B extends OperatorBuilder<M, B>> B ring(
-            B builder, int ranks, long m, DType aType, int lnc) {
+            B builder, int ranks, long m, DType aType, DType bType, int lnc) {
         long[] rows = new long[ranks];
         Arrays.fill(rows, m);
         // One permute carries a whole fragment, as in the tutorial, or each program's part of it.
         return builder.a(Shards.of(rows), aType)
+                .output(DType.promote(aType, bType))
                 .pingPong()
                 .algorithm(Algorithm.slicedRing(FgccConfig.checkedLnc(lnc), 1, false))
                 .splitsPerRank(lnc);

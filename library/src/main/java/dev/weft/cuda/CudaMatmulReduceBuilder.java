@@ -164,17 +164,9 @@ public final class CudaMatmulReduceBuilder
     }
 
     private void check(Sums wanted) {
-        if (wanted.outTypes().size() > 1) {
-            throw new IllegalArgumentException(
-                    "products of several types, %s, on a GPU: expected one"
-                            .formatted(wanted.outTypes()));
-        }
         boolean plain = epilogueSteps().kinds().isEmpty();
         CudaAllGatherMatmulBuilder.checkTypes(
-                wanted.aType(),
-                plain ? wanted.outTypes().getFirst() : DType.FP32,
-                wanted.columns(),
-                given);
+                wanted.aType(), plain ? wanted.outType() : DType.FP32, wanted.columns(), given);
         long m = wanted.rows().totalRows();
         long k = wanted.inner().totalRows();
         if (k < 1 || m > CudaAllGatherMatmulBuilder.MAX_ROWS) {
@@ -322,8 +314,8 @@ public final class CudaMatmulReduceBuilder
             epilogue = new DeviceEpilogue(gpu, steps, count);
             made.push(epilogue);
         }
-        DType type = wanted.outTypes().getFirst();
-        return new SumRun.Finish(adding, epilogue, steps.joins(), type, firstRow, count);
+        return new SumRun.Finish(
+                adding, epilogue, steps.joins(), wanted.outType(), firstRow, count);
     }
 
     private CudaMatmulReduce withHostPeers(

@@ -322,12 +322,12 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
             long m = wanted.shards().totalRows();
             long n = b.n();
             if (wanted.wants(Feature.SHARED)) {
-                products.add(shared(b, second, outType(i), m, n, regions));
+                products.add(shared(b, second, outType(), m, n, regions));
             } else {
-                long bytes = Matrix.contiguousBytes(outType(i), m, n);
+                long bytes = Matrix.contiguousBytes(outType(), m, n);
                 Matrix c =
                         Matrix.of(
-                                LargePages.allocate(bytes, arena).fill((byte) 0), outType(i), m, n);
+                                LargePages.allocate(bytes, arena).fill((byte) 0), outType(), m, n);
                 products.add(new Product(b, second, new Matrix[] {c, c}, null));
             }
         }

@@ -64,10 +64,7 @@ public abstract class MatmulBuilder<M, B extends MatmulBuilder<M, B>> {
         }
     }
 
-    /**
-     * The type of the products; by default that of A and B, or fp32 where these differ or are 8
-     * bits.
-     */
+    /** The type of the products; by default fp32, in which they are summed. */
     public final B output(DType dtype) {
         if (dtype.isScaled()) {
             throw new IllegalArgumentException(
@@ -215,8 +212,8 @@ public abstract class MatmulBuilder<M, B extends MatmulBuilder<M, B>> {
         return computeWorkers;
     }
 
-    /** The type of product number {@code index}. */
-    protected final DType outType(int index) {
-        return outType == null ? DType.promote(aType, sides.get(index).dtype()) : outType;
+    /** The type of every product. */
+    protected final DType outType() {
+        return outType == null ? DType.FP32 : outType;
     }
 }

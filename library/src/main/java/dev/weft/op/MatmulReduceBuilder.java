@@ -201,11 +201,11 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
         Matrix[] results = new Matrix[epilogue().joins() ? 1 : given.size()];
         long count = resultRows();
         for (int i = 0; i < results.length; i++) {
-            long bytes = Matrix.contiguousBytes(outType(i), count, sides().get(i).n());
+            long bytes = Matrix.contiguousBytes(outType(), count, sides().get(i).n());
             results[i] =
                     Matrix.of(
                             LargePages.allocate(bytes, arena).fill((byte) 0),
-                            outType(i),
+                            outType(),
                             count,
                             sides().get(i).n());
         }

@@ -210,7 +210,7 @@ public abstract class OperatorBuilder<M, B extends OperatorBuilder<M, B>>
                         aType(),
                         scaling,
                         scaling == null ? k : ScaledMatrix.rowBytes(k, scaling),
-                        sides.isEmpty() ? aType() : outType(0),
+                        sides.isEmpty() ? aType() : outType(),
                         sides.stream().map(Side::n).toList(),
                         algorithm,
                         plans,

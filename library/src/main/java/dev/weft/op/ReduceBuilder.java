@@ -90,15 +90,13 @@ public abstract class ReduceBuilder<M, B extends ReduceBuilder<M, B>> extends Ma
     @SuppressWarnings("exports")
     protected final Sums sums() {
         check();
-        List<DType> types =
-                IntStream.range(0, sides().size()).mapToObj(this::outType).distinct().toList();
         return new Sums(
                 rows,
                 inner,
                 all,
                 aType(),
                 columns(),
-                types,
+                outType(),
                 algorithm,
                 order,
                 new Cut(chunkRows(), splitsPerRank(), 0),
@@ -112,7 +110,6 @@ public abstract class ReduceBuilder<M, B extends ReduceBuilder<M, B>> extends Ma
      * @param inner how K is spread over the ranks
      * @param all whether every rank gets all rows
      * @param columns N of each product
-     * @param outTypes those of the products, each once
      * @param order null where it is left to Weft
      * @param computeWorkers 0 where it is left to Weft
      */
@@ -123,7 +120,7 @@ public abstract class ReduceBuilder<M, B extends ReduceBuilder<M, B>> extends Ma
             boolean all,
             DType aType,
             List<Long> columns,
-            List<DType> outTypes,
+            DType outType,
             Reduction algorithm,
             Order order,
             Cut cut,
@@ -183,9 +180,9 @@ public abstract class ReduceBuilder<M, B extends ReduceBuilder<M, B>> extends Ma
         for (int i = 0; i < sides().size(); i++) {
             agreement
                     .on("the columns of B number " + i, sides().get(i).n())
-                    .on("the dtype of B number " + i, sides().get(i).dtype().ordinal())
-                    .on("the dtype of product number " + i, outType(i).ordinal());
+                    .on("the dtype of B number " + i, sides().get(i).dtype().ordinal());
         }
+        agreement.on("the dtype of products", outType().ordinal());
         agreement.settle();
     }
 

@@ -74,8 +74,8 @@ public enum DType {
     }
 
     /**
-     * The type of a product where none is asked for: that of both operands, fp32 where they differ
-     * or have scales.
+     * The type in which the source systems leave a product: that of both operands, fp32 if they
+     * differ or have scales.
      */
     public static DType promote(DType a, DType b) {
         return a == b && !a.isScaled() ? a : FP32;

@@ -390,6 +390,7 @@ class HelionCudaIT {
                         CudaAllGatherMatmul.on(fabric, gpu)
                                 .a(Shards.even(a.rows(), fabric.size()), DType.BF16)
                                 .b(b, true)
+                                .output(DType.BF16)
                                 .algorithm(Algorithm.MESH_PULL)
                                 .prepare()) {
             shared.local().copyFrom(own, stream);

@@ -150,7 +150,7 @@ class CudaEpilogueIT {
 
     private CudaAllGatherMatmulBuilder described(Fabric fabric, Shards shards, List<Matrix> bs) {
         CudaAllGatherMatmulBuilder builder =
-                CudaAllGatherMatmul.on(fabric, gpu).a(shards, DType.FP16);
+                CudaAllGatherMatmul.on(fabric, gpu).a(shards, DType.FP16).output(DType.FP16);
         bs.forEach(b -> builder.b(b, false));
         return builder;
     }

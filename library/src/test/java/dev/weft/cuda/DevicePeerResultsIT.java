@@ -111,7 +111,8 @@ class DevicePeerResultsIT {
         CudaAllGatherMatmulBuilder describe(Fabric fabric, Gpu gpu) {
             return CudaAllGatherMatmul.on(fabric, gpu)
                     .a(shards, DType.BF16)
-                    .b(bs.get(fabric.rank()), false);
+                    .b(bs.get(fabric.rank()), false)
+                    .output(DType.BF16);
         }
     }
 

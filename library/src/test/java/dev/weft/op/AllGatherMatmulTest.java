@@ -186,7 +186,7 @@ class AllGatherMatmulTest {
                                     .algorithm(Algorithm.MESH_PUSH)
                                     .prepare()) {
                         Result<Matrix> result = op.call(problem.shard(fabric.rank()));
-                        assertEquals(DType.FP16, result.product(0).dtype());
+                        assertEquals(DType.FP32, result.product(0).dtype());
                         assertTrue(unfused.bitwiseEquals(result.product(1)));
                     }
                 });

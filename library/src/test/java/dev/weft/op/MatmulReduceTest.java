@@ -263,6 +263,7 @@ class MatmulReduceTest {
                                                 .a(rows, inner, DType.BF16)
                                                 .b(gate.rows(from, own))
                                                 .b(up.rows(from, own))
+                                                .output(DType.BF16)
                                                 .engine("portable")
                                                 .algorithm(reduction)
                                                 .chunkRows(7)

@@ -176,7 +176,7 @@ public final class AscendCommand extends DeviceBench {
             throws IOException, InterruptedException {
         Path record = folder.resolve("record.json");
         String arguments =
-                "run -r %s -n %d --gm %d --gk %d --gn %d --chunk-rule ascend --data seed19 --quiet"
+                "run -r %s -n %d --gm %d --gk %d --gn %d --rhs replicated --chunk-rule ascend --data seed19 --quiet"
                         .formatted(mode, row.ranks(), row.m(), row.k(), row.n());
         String rounds = "--warmup %d --iterations %d".formatted(quick ? 1 : WARMUP, iterations());
         List<String> command = new ArrayList<>(List.of((arguments + " " + rounds).split(" ")));

@@ -51,6 +51,10 @@ record OverlapRuns(
         // The next N writes over it: never two problems on the disk at once.
         arguments.addAll(List.of("--data-dir", folder.resolve("data").toString()));
         arguments.addAll(List.of(more));
+        if (!arguments.contains("--op")) {
+            // Every rank multiplies by as many columns as the peers that it is compared with.
+            arguments.addAll(List.of("--rhs", "replicated"));
+        }
         try {
             ChildCommand.weft(arguments, folder).run(LIMIT);
             return RunFigures.read(record);

@@ -68,7 +68,11 @@ final class RankOperators implements AutoCloseable {
     Operator<Matrix> prepare(Reduction reduction, boolean all) {
         var builder = all ? MatmulAllReduce.on(fabric) : MatmulReduceScatter.on(fabric);
         Operator<Matrix> operator =
-                builder.a(shards, parts, shard.dtype()).b(b).algorithm(reduction).prepare();
+                builder.a(shards, parts, shard.dtype())
+                        .b(b)
+                        .output(shard.dtype())
+                        .algorithm(reduction)
+                        .prepare();
         opened.add(operator);
         return inPlace(operator);
     }
@@ -76,7 +80,11 @@ final class RankOperators implements AutoCloseable {
     /** An operator that finds its shard in place in every call from now on. */
     AllGatherMatmul prepare(Algorithm algorithm, boolean keepGathered) {
         AllGatherMatmulBuilder builder =
-                AllGatherMatmul.on(fabric).a(shards, shard.dtype()).b(b).algorithm(algorithm);
+                AllGatherMatmul.on(fabric)
+                        .a(shards, shard.dtype())
+                        .b(b)
+                        .output(shard.dtype())
+                        .algorithm(algorithm);
         if (keepGathered) {
             builder.keepGathered();
         }

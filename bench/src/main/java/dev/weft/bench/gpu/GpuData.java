@@ -39,6 +39,7 @@ record GpuData(GpuBench bench, Shards shards, DeviceBuffer buffer, DeviceMatrix 
         return CudaAllGatherMatmul.withHostPeers(bench.gpu(), 0)
                 .a(shards, a.dtype())
                 .b(b, false)
+                .output(a.dtype())
                 .deadline(GpuBench.DEADLINE);
     }
 

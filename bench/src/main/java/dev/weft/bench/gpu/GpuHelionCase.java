@@ -98,6 +98,7 @@ final class GpuHelionCase {
                 CudaAllGatherMatmul.on(fabric, bench.gpu())
                         .a(data.shards(), DType.BF16)
                         .b(data.b(), false)
+                        .output(DType.BF16)
                         .algorithm(Algorithm.MESH_PULL)
                         .prepare();
         Rank rank =

@@ -69,6 +69,7 @@ final class GpuSharedRanks implements AutoCloseable {
                     CudaAllGatherMatmul.on(fabric, bench.gpu())
                             .a(data.shards(), data.a().dtype())
                             .b(data.b(), false)
+                            .output(data.a().dtype())
                             .algorithm(algorithm)
                             .prepare();
             prepared.add(operator);

@@ -101,6 +101,7 @@ final class GpuSharedSumsCase {
                         CudaAllGatherMatmul.withHostPeers(bench.gpu(), 0)
                                 .a(Shards.of(a.rows()), a.dtype())
                                 .b(b, false)
+                                .output(b.dtype())
                                 .deadline(GpuBench.DEADLINE)
                                 .prepare());
         operator.call(a);
@@ -170,6 +171,7 @@ final class GpuSharedSumsCase {
         return CudaMatmulReduce.on(fabric, bench.gpu(), all)
                 .a(Shards.even(M, ranks), Shards.even(ranks * K, ranks), b.dtype())
                 .b(b.rows(fabric.rank() * K, K), false)
+                .output(b.dtype())
                 .prepare();
     }
 

@@ -180,6 +180,7 @@ record ProductRun(
                         .operators(at.group())
                         .a(shards(a), type)
                         .b(at.b(), ownB)
+                        .output(type)
                         .algorithm(algorithm)
                         .prepare();
         at.place(operator);

@@ -53,10 +53,21 @@ public record UserFiles(ProblemSpec spec, Located a, Located whole) implements F
         return new UserFiles(spec, a, b);
     }
 
-    /** The file of what --a or --b names. */
-    static Path path(String spec) {
+    /** The file of what --a, --b or --c names. */
+    public static Path path(String spec) {
         int tensor = spec.endsWith(".npy") ? -1 : spec.indexOf(SAFETENSORS + ":");
         return Path.of(tensor < 0 ? spec : spec.substring(0, tensor + SAFETENSORS.length()));
+    }
+
+    /** Of a matrix that an option has written. */
+    public static Path pathToWrite(String option, String spec) {
+        if (spec.endsWith(".npz") || spec.endsWith(SAFETENSORS)) {
+            throw new UsageException(
+                    "%s %s: expected FILE.npy, FILE.safetensors:TENSOR, or another name for raw"
+                            + " elements",
+                    option, spec);
+        }
+        return path(spec);
     }
 
     private static boolean isRaw(String spec) {

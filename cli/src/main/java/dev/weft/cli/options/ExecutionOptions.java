@@ -180,6 +180,11 @@ public final class ExecutionOptions {
 
     @Mixin DeadlineOption deadline;
 
+    /** Null if not given. */
+    public String peers() {
+        return peers;
+    }
+
     /**
      * @param op that of {@link ProblemOptions}
      */

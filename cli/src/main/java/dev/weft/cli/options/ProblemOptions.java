@@ -108,7 +108,7 @@ public final class ProblemOptions {
             description = "Type of C (default: fp32).")
     public String outDtype;
 
-    @Mixin public RhsOption rhs = new RhsOption(false);
+    @Mixin public RhsOption rhs = new RhsOption();
 
     @Option(names = "--transpose-b", description = "B is stored as [N, K].")
     public boolean transposeB;
@@ -160,12 +160,19 @@ public final class ProblemOptions {
                 a,
                 b,
                 out,
-                rhs.columnSharded(),
+                sums == null && rhs.columnSharded(),
                 transposeB,
                 OptionValues.oneOf("--data", data, "normal", "seed19"),
                 seed(),
                 sums,
                 fp8);
+    }
+
+    /** Every rank has all of B, unless {@code --rhs} says otherwise. */
+    public void replicateB() {
+        if (!rhs.isGiven()) {
+            rhs = new RhsOption(false);
+        }
     }
 
     /** Null where inputs are multiplied as they are. */
@@ -217,7 +224,7 @@ public final class ProblemOptions {
             }
             return null;
         }
-        if (rhs.columnSharded()) {
+        if (rhs.isGiven() && rhs.columnSharded()) {
             throw new UsageException(
                     "--rhs column-sharded with --op %s, whose ranks have rows of B: expected no"
                             + " --rhs",

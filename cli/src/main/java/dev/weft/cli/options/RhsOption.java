@@ -13,11 +13,15 @@ public final class RhsOption {
             converter = LowerCase.class,
             paramLabel = "KIND",
             description =
-                    "B on the ranks: column-sharded, where they share the work, or replicated,"
-                            + " where each multiplies by all of B (default: ${DEFAULT-VALUE}).")
+                    "B on the ranks: column-sharded, so that each computes its own columns of C, or"
+                            + " replicated, so that each computes all of C (default:"
+                            + " column-sharded; replicated for run -r npu and run -r sim -v"
+                            + " Ascend910B1, as in the Ascend example).")
     String kind;
 
-    /** With a command's default. */
+    public RhsOption() {}
+
+    /** As if it was given. */
     public RhsOption(boolean columnSharded) {
         this.kind = label(columnSharded);
     }
@@ -26,8 +30,13 @@ public final class RhsOption {
         return columnSharded ? SHARDED : REPLICATED;
     }
 
+    boolean isGiven() {
+        return kind != null;
+    }
+
     /** Whether every rank has columns of its own. */
     public boolean columnSharded() {
-        return OptionValues.oneOf("--rhs", kind, REPLICATED, SHARDED).equals(SHARDED);
+        return kind == null
+                || OptionValues.oneOf("--rhs", kind, REPLICATED, SHARDED).equals(SHARDED);
     }
 }

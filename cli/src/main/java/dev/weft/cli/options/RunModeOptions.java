@@ -20,7 +20,8 @@ public final class RunModeOptions {
                     "--peers",
                     "--engine",
                     "--watch",
-                    "--npy");
+                    "--npy",
+                    "--c");
 
     @Option(
             names = {"-r", "--run-mode"},

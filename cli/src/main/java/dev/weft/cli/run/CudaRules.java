@@ -63,8 +63,8 @@ public final class CudaRules {
         int last = largest.getLast();
         if (problem.cols(last) < 1) {
             throw new UsageException(
-                    "rank %s has no column of the %s of B: on the GPU expected one at least for"
-                            + " every rank",
+                    "rank %s has no column of the %s of B: on the GPU expected at least one for"
+                            + " every rank, or --rhs replicated",
                     last, problem.n());
         }
         if (execution.hostPeers() && !problem.replicaGroups().isAll(problem.ranks())) {

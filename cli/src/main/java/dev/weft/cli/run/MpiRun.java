@@ -196,6 +196,6 @@ final class MpiRun {
                         .filter(Objects::nonNull)
                         .reduce(Verification::and)
                         .orElseThrow();
-        return steps.finish(outputs, page, inputs.problem(), hosts, reports, verification);
+        return steps.finish(outputs, page, inputs, hosts, reports, verification);
     }
 }

@@ -171,7 +171,7 @@ public final class RunCommand extends WeftCommand {
             List<RankReport> reports = steps.launch(inputs, progress, listener);
             steps.stampOutputs(inputs, reports.size());
             Verification verification = steps.verify(inputs, reports, progress);
-            return steps.finish(outputs, page, problem, hosts, reports, verification);
+            return steps.finish(outputs, page, inputs, hosts, reports, verification);
         }
     }
 

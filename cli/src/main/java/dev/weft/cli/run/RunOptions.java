@@ -13,6 +13,8 @@ import dev.weft.cli.options.ExecutionSpec;
 import dev.weft.cli.options.ProblemOptions;
 import dev.weft.cli.options.ProblemSpec;
 import dev.weft.cli.options.ReportOptions;
+import dev.weft.cli.simulate.SimRules;
+import dev.weft.sim.Machine;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.util.LinkedHashMap;
@@ -39,6 +41,15 @@ final class RunOptions {
 
     @Option(names = "--b", paramLabel = "FILE", description = "B from a file, likewise.")
     String b;
+
+    @Option(
+            names = "--c",
+            paramLabel = "FILE",
+            description =
+                    "Write the whole C there once it is verified (formats as for --a); of several"
+                            + " groups, one below the other. Without it, what each rank has of C is"
+                            + " in output_rank<r>.bin of --data-dir.")
+    String c;
 
     @Option(
             names = "--json",
@@ -110,6 +121,12 @@ final class RunOptions {
 
     /** Refuses options that mean nothing to what is computed. */
     void check(ParseResult given) {
+        if (c != null && "host".equals(execution.peers())) {
+            throw new UsageException(
+                    "--c %s with --peers host, whose rank 0 alone computes its part of C: expected"
+                            + " no --c",
+                    c);
+        }
         if (!problem.isSummed()) {
             return;
         }
@@ -123,7 +140,19 @@ final class RunOptions {
     }
 
     ExecutionSpec executionSpec() {
+        if (isOfTheAscendExample()) {
+            problem.replicateB();
+        }
         return execution.spec(problem.op);
+    }
+
+    /** Whether the command means what the Ascend example's means: its NPUs, or models of them. */
+    private boolean isOfTheAscendExample() {
+        boolean modelled = execution.runMode.equals("sim") && execution.socVersion != null;
+        return execution.runMode.equals("npu")
+                || modelled
+                        && SimRules.machine(execution.socVersion).consumption()
+                                == Machine.Consumption.BY_SOURCE;
     }
 
     /** What is read and written besides the data folder. */
@@ -133,7 +162,10 @@ final class RunOptions {
                         .reads("--a", a)
                         .reads("--b", b)
                         .reads("--hostfile", execution.launch.hostfile);
-        return files.readsMachine(execution.socVersion).writes("--json", json).writes(reports);
+        return files.readsMachine(execution.socVersion)
+                .writes("--c", c == null ? null : UserFiles.path(c).toString())
+                .writes("--json", json)
+                .writes(reports);
     }
 
     /** What a page of the run is called. */

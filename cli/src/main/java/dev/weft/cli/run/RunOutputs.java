@@ -2,6 +2,8 @@ package dev.weft.cli.run;
 
 import dev.weft.cli.console.Console;
 import dev.weft.cli.console.JsonTarget;
+import dev.weft.cli.console.TextTarget;
+import dev.weft.cli.data.UserFiles;
 import dev.weft.cli.view.ReportFiles;
 import dev.weft.cli.view.Summary;
 import dev.weft.cli.view.TimelinePicture;
@@ -27,6 +29,9 @@ final class RunOutputs {
     RunOutputs(RunOptions options, PrintWriter out) {
         this.options = options;
         options.files().check().checkOutputs(options.problem.dataDir);
+        if (options.c != null) {
+            TextTarget.file("--c", UserFiles.pathToWrite("--c", options.c).toString());
+        }
         this.json = new JsonTarget(options.json, out);
         this.files = new ReportFiles(options.reports);
         this.console = new Console(out, options.quiet || json.toStandardOutput());

@@ -11,6 +11,7 @@ import dev.weft.cli.data.DataFolder;
 import dev.weft.cli.data.EpilogueData;
 import dev.weft.cli.data.FolderLock;
 import dev.weft.cli.data.OwnFiles;
+import dev.weft.cli.data.WholeProduct;
 import dev.weft.cli.launch.ProcessLauncher;
 import dev.weft.cli.options.ExecutionSpec;
 import dev.weft.cli.options.ExecutionSpec.Launcher;
@@ -79,21 +80,36 @@ record RunSteps(
     int finish(
             RunOutputs outputs,
             LivePage page,
-            ProblemSpec problem,
+            Inputs inputs,
             Hosts hosts,
             List<RankReport> reports,
             Verification verification)
             throws IOException {
+        ProblemSpec problem = inputs.problem();
         RankReport first = reports.get(problem.rankOf(0, 0));
         tellOfUnusedOptions(first, outputs.console());
         explain(problem, hosts, first, outputs.console());
         RunRecord measured = Records.of(problem, execution, hosts, reports, verification);
         RunRecord record = predicts() ? measured.beside(SimRun.predicted(this, problem)) : measured;
+        writeProduct(inputs, verification, outputs.console());
         outputs.write(record);
         if (page != null) {
             page.ended(() -> RunOutputs.shown(record.labelled(options.label)));
         }
         return exitCode(verification);
+    }
+
+    private void writeProduct(Inputs inputs, Verification verification, Console console)
+            throws IOException {
+        if (options.c != null && verification.passed()) {
+            console.info(
+                    "C %s is in %s"
+                            .formatted(WholeProduct.write(inputs.folder(), options.c), options.c));
+        } else if (inputs.fromFiles() && options.c == null) {
+            console.info(
+                    "What each rank has of C is in %s; --c FILE writes the whole C"
+                            .formatted(inputs.folder().folder().resolve("output_rank<r>.bin")));
+        }
     }
 
     int exitCode(Verification verification) {

@@ -82,7 +82,7 @@ public final class PlanCommand extends WeftCommand {
                             + " so on up to a node of the machine, or 64).")
     String ranks;
 
-    @Mixin RhsOption rhs = new RhsOption(true);
+    @Mixin RhsOption rhs;
 
     @Option(
             names = "--order",

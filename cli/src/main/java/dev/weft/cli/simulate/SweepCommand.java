@@ -96,7 +96,7 @@ public final class SweepCommand extends WeftCommand {
             description = "Chunks per shard (default: as many as the machine would take).")
     String splits;
 
-    @Mixin RhsOption rhs = new RhsOption(false);
+    @Mixin RhsOption rhs;
 
     @Option(
             names = "--json",

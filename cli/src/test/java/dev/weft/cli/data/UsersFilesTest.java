@@ -164,7 +164,7 @@ class UsersFilesTest {
 
     @Test
     void anInputThatIsAnOutputOfTheRunBeforeStays() throws IOException {
-        assertEquals(0, run("--npy").code());
+        assertEquals(0, run("--npy --rhs replicated").code());
         String b = matrix("b.npy", 16, 8);
         Path output = data().resolve("output_rank0.npy");
         Path link = Files.createSymbolicLink(folder.resolve("link.npy"), output);

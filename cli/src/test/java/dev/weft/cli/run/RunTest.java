@@ -88,7 +88,7 @@ class RunTest {
         Invocation demo = Invocation.of("demo", "--data-dir", folder.resolve("out").toString());
         assertEquals(0, demo.code(), demo.err());
         demo.assertPrints(
-                "$ ./weft run -n 2 --gm 2048 --gk 2048 --gn 1024 --rhs column-sharded --link ",
+                "$ ./weft run -n 2 --gm 2048 --gk 2048 --gn 1024 --link ",
                 "only the link's rate is set",
                 "each on a link of ",
                 "[SUCCESS]");
@@ -103,7 +103,7 @@ class RunTest {
                         "-n 3 --shards 40,0,33 --gk 300 --gn 50 --scales block --algorithm ring",
                         "-n 2 --gm 40 --gk 70 --gn 30 --b-dtype e5m2 --transpose-b --out-dtype bf16"
                                 + " --keep-gathered --epilogue bias,gelu",
-                        "-n 2 --gm 40 --gk 70 --gn 30 --scales tensor --rhs column-sharded");
+                        "-n 2 --gm 40 --gk 70 --gn 30 --scales tensor --rhs replicated");
         for (String arguments : runs) {
             Invocation run = run("--dtype fp8 " + arguments + " --json " + json);
             assertEquals(0, run.code(), run.err());
@@ -133,7 +133,7 @@ class RunTest {
         List<String> runs =
                 List.of(
                         "-n 3 --gm 90 --gk 70 --gn 50 --epilogue bias,gelu",
-                        "-n 4 --groups 2 --gm 40 --gk 30 --gn 50 --rhs column-sharded --out-dtype"
+                        "-n 4 --groups 2 --gm 40 --gk 30 --gn 50 --rhs replicated --out-dtype"
                                 + " bf16 --epilogue bias,silu,residual --algorithm ring",
                         "-n 2 --shards 5,0 --gk 30 --gn 7 --out-dtype fp16 --data seed19"
                                 + " --epilogue residual,gelu-tanh,relu --keep-gathered",
@@ -187,9 +187,10 @@ class RunTest {
         run.assertPrints(Invocation.VIEWS);
         for (int rank = 0; rank < 3; rank++) {
             Path output = folder.resolve("out/output_rank" + rank + ".bin");
-            assertEquals(90 * 50 * 4, Files.size(output));
+            int columns = rank == 2 ? 16 : 17;
+            assertEquals(90 * columns * 4, Files.size(output));
             assertEquals(30 * 70 * 2, Files.size(folder.resolve("out/pe_" + rank + "_a.bin")));
-            assertEquals(70 * 50 * 2, Files.size(folder.resolve("out/pe_" + rank + "_b.bin")));
+            assertEquals(70 * columns * 2, Files.size(folder.resolve("out/pe_" + rank + "_b.bin")));
         }
         assertEquals(90 * 50 * 4, Files.size(folder.resolve("out/golden.bin")));
         String record = Files.readString(json);
@@ -215,13 +216,16 @@ class RunTest {
     @ParameterizedTest
     @ValueSource(
             strings = {
-                "-n 4 --shards 40,0,59,1 --gk 33 --gn 17 --algorithm ring --dtype bf16",
+                "-n 4 --shards 40,0,59,1 --gk 33 --gn 17 --algorithm ring --dtype bf16 --rhs"
+                        + " replicated",
                 "-n 4 --gm 64 --gk 33 --gn 17 --algorithm mesh-push --comm-blocks 6 --out-dtype"
                         + " fp16",
-                "-n 2 --gm 64 --gk 33 --gn 17 --rhs column-sharded --transpose-b --a-dtype fp32",
-                "-n 4 --groups 2 --gm 31 --gk 20 --gn 9 --keep-gathered --algorithm direct",
+                "-n 2 --gm 64 --gk 33 --gn 17 --transpose-b --a-dtype fp32",
+                "-n 4 --groups 2 --gm 31 --gk 20 --gn 9 --keep-gathered --algorithm direct --rhs"
+                        + " replicated",
                 "-n 6 --groups 2 --gm 31 --gk 20 --gn 9 --rhs column-sharded --algorithm mesh-pull",
-                "-n 4 --replica-groups 2,0/1,3 --gm 31 --gk 20 --gn 9 --keep-gathered",
+                "-n 4 --replica-groups 2,0/1,3 --gm 31 --gk 20 --gn 9 --keep-gathered --rhs"
+                        + " replicated",
                 "-n 6 --replica-groups 5,1,3/2,4,0 --gm 31 --gk 20 --gn 9 --rhs column-sharded"
                         + " --algorithm ring",
                 "-n 5 --replica-groups 0,1/2,3,4 --gm 31 --gk 20 --gn 9 --keep-gathered --npy",
@@ -234,7 +238,7 @@ class RunTest {
                 "-n 2 --gm 40 --gk 20 --gn 8 --splits-per-rank 3 --data seed19 --engine scalar",
                 "-n 3 --gm 0 --gk 20 --gn 8",
                 "-n 1 --gm 10 --gk 20 --gn 8 --out-dtype bf16",
-                "-n 3 --gm 10 --gk 20 --gn 1 --rhs column-sharded",
+                "-n 3 --gm 10 --gk 20 --gn 1",
                 "-n 3 --gm 100 --gk 96 --gn 20 --chunk-rule ascend --base-m 8 --base-n 8"
                         + " --algorithm mesh-push --comm-blocks 4",
                 "-n 2 --gm 64 --gk 32 --gn 16 --strict --base-m 16 --base-n 16"
@@ -256,7 +260,7 @@ class RunTest {
         assertTrue(
                 run.out()
                         .contains(
-                                "in shards of 32,32 or 22,21,21 rows, B [40, 24] fp16 replicated, C"
+                                "in shards of 32,32 or 22,21,21 rows, B [40, 24] fp16 column-sharded, C"
                                         + " fp32, groups of ranks 5,1/2,4,6, 2 of 7 ranks in none"),
                 run.out());
         assertFalse(run.out().contains("more rank"), run.out());
@@ -264,7 +268,8 @@ class RunTest {
             boolean member = rank != 0 && rank != 3;
             Path output = folder.resolve("out/output_rank" + rank + ".bin");
             assertEquals(member, Files.exists(output), output.toString());
-            assertTrue(!member || Files.size(output) == 64 * 24 * 4, output.toString());
+            int columns = 24 / (rank == 1 || rank == 5 ? 2 : 3);
+            assertTrue(!member || Files.size(output) == 64 * columns * 4, output.toString());
         }
         RunRecord record = RecordReader.read(json).run();
         assertEquals("5,1/2,4,6", record.problem().replicaGroups());
@@ -347,6 +352,29 @@ class RunTest {
         Invocation mismatch = run("-n 3" + files);
         assertEquals(ExitCode.USAGE, mismatch.code());
         assertTrue(mismatch.err().contains("[12, 31] bf16"), mismatch.err());
+    }
+
+    /** Of columns, of rows and of whole Cs that the ranks have. */
+    @Test
+    void theWholeProductIsWrittenWhateverARankHasOfIt() throws IOException {
+        String files = writeOwnFiles(folder);
+        Path alone = folder.resolve("alone.npy");
+        assertEquals(0, run("-n 1 --transpose-b" + files + " --c " + alone).code());
+        Path c = folder.resolve("c.npy");
+        for (String ranks :
+                List.of(
+                        "-n 5",
+                        "-n 2 --rhs replicated",
+                        "-n 3 --op matmul-reduce-scatter",
+                        "-n 2 --op matmul-allreduce")) {
+            Invocation run = run(ranks + " --transpose-b" + files + " --c " + c);
+            assertEquals(0, run.code(), run.err());
+            run.assertPrints("C [45, 12] fp32 is in " + c);
+            assertEquals(-1, Files.mismatch(alone, c), ranks);
+        }
+        run("-n 2" + files + " --c c.npz").assertRefused("--c c.npz: expected FILE.npy");
+        run("-n 2 --transpose-b" + files + " --c " + folder.resolve("a.npy"))
+                .assertRefused("is that of --a, which is read");
     }
 
     @Test

@@ -255,7 +255,7 @@ class SimCommandsTest {
     @Test
     void aSlowRankMakesTheCallLonger() throws IOException {
         String command =
-                "run -r sim -v h200-pcie -n 4 --gm 2048 --gk 2048 --gn 16384 --algorithm ring";
+                "run -r sim -v h200-pcie -n 4 --gm 2048 --gk 2048 --gn 65536 --algorithm ring";
         double even = us(json(command), "pipelined");
         double slowed = us(json(command + " --slow 1=3,2=1.5"), "pipelined");
         assertTrue(slowed > 1.5 * even, slowed + " us after " + even);
@@ -318,7 +318,7 @@ class SimCommandsTest {
 
     @ParameterizedTest
     @CsvSource({
-        "Ascend910B1,8,allgather-matmul",
+        "Ascend910B1,8,allgather-matmul --rhs replicated",
         "h200-nvlink8,8,allgather-matmul",
         "trn2,4,allgather-matmul",
         "cpu-1gbe,2,allgather-matmul",

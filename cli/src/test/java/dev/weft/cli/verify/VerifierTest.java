@@ -41,6 +41,8 @@ class VerifierTest {
                         "32",
                         "--gn",
                         "16",
+                        "--rhs",
+                        "replicated",
                         "--warmup",
                         "0",
                         "--iterations",
@@ -86,7 +88,7 @@ class VerifierTest {
 
     @Test
     void everyGroupIsJudgedWhateverItsSize() throws IOException {
-        String groups = "-n 5 --replica-groups 4,0/1,3,2 --gm 24 --gk 32 --gn 16";
+        String groups = "-n 5 --replica-groups 4,0/1,3,2 --gm 24 --gk 32 --gn 16 --rhs replicated";
         Invocation run = Invocation.of(Invocation.shortRun(groups, folder).toArray(String[]::new));
         assertEquals(0, run.code(), run.err());
         Verification right = verifyCompared(Promise.BITWISE, true);

@@ -1,0 +1,58 @@
+package dev.weft.cli.data;
+
+import dev.weft.cli.console.RunFailedException;
+import dev.weft.cli.options.ProblemSpec;
+import dev.weft.tensor.Matrix;
+import dev.weft.tensor.MatrixFiles;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+
+/** All of C in one file, made of what each rank has written of it. */
+public final class WholeProduct {
+
+    private WholeProduct() {}
+
+    /**
+     * Writes the Cs of all groups, one below the other.
+     *
+     * @param file as {@link MatrixFiles} names it
+     * @return its shape and type
+     */
+    public static String write(DataFolder folder, String file) throws IOException {
+        ProblemSpec spec = folder.spec();
+        List<List<Integer>> groups = spec.replicaGroups().groups();
+        try (Arena arena = Arena.ofConfined()) {
+            Matrix whole =
+                    Matrix.allocate(arena, spec.outType(), groups.size() * spec.m(), spec.n());
+            for (int group = 0; group < groups.size(); group++) {
+                // Ranks that have the same of C have the same bits.
+                boolean parts = spec.columnSharded() || spec.sums() != null && !spec.sums().all();
+                List<Integer> ranks = groups.get(group);
+                for (int rank : parts ? ranks : ranks.subList(0, 1)) {
+                    copy(folder, rank, whole.rows(group * spec.m(), spec.m()));
+                }
+            }
+            MatrixFiles.write(file, whole);
+            return whole.describe();
+        }
+    }
+
+    private static void copy(DataFolder folder, int rank, Matrix target) {
+        ProblemSpec spec = folder.spec();
+        Path output = folder.output(rank);
+        if (!Files.isRegularFile(output)) {
+            throw new RunFailedException(
+                    "--c: %s is not here: expected a --data-dir that all hosts share"
+                            .formatted(output));
+        }
+        long rows = spec.rowsOfC(rank);
+        long cols = spec.cols(rank);
+        try (Arena arena = Arena.ofShared()) {
+            target.block(spec.firstRowOfC(rank), rows, spec.firstCol(rank), cols)
+                    .copyFrom(DataFolder.read(output, spec.outType(), rows, cols, arena));
+        }
+    }
+}
