@@ -1,4 +1,51 @@
-/** Weft: C = allgather(A) x B, computed while A is still arriving. */
+/**
+ * C = allgather(A) x B, computed while A is still arriving, and its mirror: products that are summed
+ * over ranks while they are still being multiplied.
+ *
+ * <h2>In five steps</h2>
+ *
+ * <ol>
+ *   <li><b>Ranks.</b> A {@link dev.weft.fabric.World} starts them as threads of this process, or
+ *       joins those that {@code weft launch}, {@code mpirun} or {@code srun} has started. {@link
+ *       dev.weft.fabric.World#auto World.auto} does whichever fits. Every rank gets a {@link
+ *       dev.weft.fabric.Fabric}, its connection to the others.
+ *   <li><b>Matrices.</b> A {@link dev.weft.tensor.Matrix} is memory with a type and a shape: a copy
+ *       of a Java array, a view of a {@link java.lang.foreign.MemorySegment}, or a file, read by
+ *       {@link dev.weft.tensor.MatrixFiles}. Matrices that several ranks read need {@link
+ *       java.lang.foreign.Arena#ofShared}.
+ *   <li><b>An operator.</b> Say which rows of A each rank has ({@link dev.weft.plan.Shards}) and
+ *       what this rank multiplies by, then {@code prepare()}. That is where ranks agree, B is packed
+ *       and an algorithm is chosen.
+ *   <li><b>Calls.</b> {@link dev.weft.op.Operator#call call} as often as you like; {@link
+ *       dev.weft.op.Operator#start start} returns while the call runs. {@link
+ *       dev.weft.op.Operator#nextShard nextShard} saves a copy of A, {@link
+ *       dev.weft.op.Operator#replaceB replaceB} replaces B.
+ *   <li><b>Results.</b> {@link dev.weft.op.Result} has the product, gathered A if it was kept, and a
+ *       {@link dev.weft.op.Timeline} of what every worker did.
+ * </ol>
+ *
+ * <p>All ranks prepare, call and close their operators in the same order. A rank that fails ends the
+ * calls of all others with a {@link dev.weft.fabric.FabricException} that names it.
+ *
+ * <h2>Which operator</h2>
+ *
+ * <table>
+ *   <caption>Operators, by what a rank has and what it gets</caption>
+ *   <tr><th>operator</th><th>a rank has</th><th>a rank gets</th></tr>
+ *   <tr><td>{@link dev.weft.op.AllGatherMatmul}</td><td>rows of A; B, or its columns</td>
+ *       <td>all rows of the product with its B</td></tr>
+ *   <tr><td>{@link dev.weft.op.MatmulReduceScatter}</td><td>columns of A, and these rows of B</td>
+ *       <td>its rows of the sum</td></tr>
+ *   <tr><td>{@link dev.weft.op.MatmulAllReduce}</td><td>columns of A, and these rows of B</td>
+ *       <td>all rows of the sum</td></tr>
+ *   <tr><td>{@link dev.weft.op.AllGather}</td><td>rows of A</td><td>all rows of A</td></tr>
+ * </table>
+ *
+ * <p>{@link dev.weft.cuda} has the same on NVIDIA GPUs. An {@link dev.weft.op.Epilogue} adds biases,
+ * activations and residuals. {@link dev.weft.plan} is for algorithms of your own, {@link
+ * dev.weft.predict} predicts times on models of machines, and {@link dev.weft.compat} has the calls
+ * of other systems. The page of each package shows a program.
+ */
 module dev.weft {
     requires com.fasterxml.jackson.core;
     requires java.management;

@@ -60,6 +60,14 @@ abstract sealed class CudaOperator extends Operator<DeviceMatrix>
         this.report = new CallReport(plan, peers::worldRank, new LatestCall());
     }
 
+    @Override
+    public final void replaceB(int index, DeviceMatrix b) {
+        throw new UnsupportedOperationException(
+                "B is read on the GPU where it was given: write the new one there, between two calls"
+                        + " (a B of host memory, or of rows that are not aligned to 16 bytes, is a copy:"
+                        + " prepare anew)");
+    }
+
     /** Where A of a call of this parity goes. */
     abstract DeviceMatrix place(int parity);
 

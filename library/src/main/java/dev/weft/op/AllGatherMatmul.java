@@ -54,6 +54,7 @@ public final class AllGatherMatmul extends Operator<Matrix> {
     private final HostResult result;
     private final Awaited[] starts;
     private final List<Product> products;
+    private final List<SharedB.Packed> sides;
     private final boolean sharedResults;
     private final PreparedEpilogue epilogue;
     private final int computeWorkers;
@@ -67,6 +68,7 @@ public final class AllGatherMatmul extends Operator<Matrix> {
             DType aType,
             OperatorMemory memory,
             List<Product> products,
+            List<SharedB.Packed> sides,
             Settings settings,
             OperatorResources resources) {
         super(plans, plans.get(fabric.rank()), fabric.worldRank(fabric.rank()), 1);
@@ -74,6 +76,7 @@ public final class AllGatherMatmul extends Operator<Matrix> {
         this.engine = engine;
         this.aType = aType;
         this.products = products;
+        this.sides = sides;
         this.sharedResults = settings.sharedResults();
         this.epilogue = settings.epilogue();
         this.memory = memory;
@@ -211,6 +214,19 @@ public final class AllGatherMatmul extends Operator<Matrix> {
         // and of peers that want to reuse the other half.
         fabric.publish(memory.region(), OperatorMemory.START_AT, state.call);
         team.start();
+    }
+
+    @Override
+    public void replaceB(int index, Matrix b) {
+        checkNotUnderWay();
+        SharedB.Packed packed = sides.get(index);
+        packed.check(index, b);
+        try {
+            new SharedB(fabric, engine).replace(packed, b);
+        } catch (FabricException e) {
+            failed(e);
+            throw told(e);
+        }
     }
 
     /** The reuse rule (see the package): every peer has started the latest call of this rank. */

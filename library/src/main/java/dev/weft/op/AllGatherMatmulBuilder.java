@@ -44,7 +44,7 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
     private boolean pinned;
     private int columnParts = COLUMN_PARTS;
 
-    private record RightHandSide(Matrix matrix, boolean transposed) {}
+    private record RightHandSide(Matrix matrix, boolean transposed, boolean scaled) {}
 
     AllGatherMatmulBuilder(Fabric fabric) {
         super(Objects.requireNonNull(fabric, "fabric").size());
@@ -59,7 +59,7 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
     @Override
     public AllGatherMatmulBuilder b(Matrix b, boolean transposed) {
         checkAccess(b);
-        sides.add(new RightHandSide(b, transposed));
+        sides.add(new RightHandSide(b, transposed, false));
         return side(b.describe(), b.dtype(), b.rows(), b.cols(), transposed);
     }
 
@@ -69,7 +69,7 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
      */
     public AllGatherMatmulBuilder b(ScaledMatrix b, boolean transposed) {
         Matrix values = b.values();
-        sides.add(new RightHandSide(b.dequantize(Arena.ofAuto()), transposed));
+        sides.add(new RightHandSide(b.dequantize(Arena.ofAuto()), transposed, true));
         return side(values.describe(), values.dtype(), values.rows(), values.cols(), transposed);
     }
 
@@ -122,11 +122,12 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
         Arena arena = Arena.ofShared();
         List<Region> regions = new ArrayList<>();
         try {
-            List<Product> products = products(wanted, engine, arena, regions);
+            List<SharedB.Packed> packed = packed(engine, arena, regions);
+            List<Product> products = products(wanted, packed, arena, regions);
             int workers =
                     wanted.computeWorkers() > 0 ? wanted.computeWorkers() : fabric.cores().cores();
             Planning planning = Planning.of(fabric, engine, wanted, workers, columnParts);
-            Prepared prepared = new Prepared(wanted, engine, products, epilogue, workers);
+            Prepared prepared = new Prepared(wanted, engine, packed, products, epilogue, workers);
             if (wanted.plans() != null || wanted.algorithm() != Algorithm.AUTO) {
                 List<RankPlan> plans =
                         wanted.plans() == null
@@ -204,6 +205,7 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
     private record Prepared(
             Description wanted,
             Gemm engine,
+            List<SharedB.Packed> packed,
             List<Product> products,
             PreparedEpilogue epilogue,
             int workers) {}
@@ -244,6 +246,7 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
                 wanted.aType(),
                 memory,
                 prepared.products(),
+                prepared.packed(),
                 new Settings(
                         wanted.wants(Feature.KEPT),
                         summaries,
@@ -303,17 +306,25 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
         agreement.settle();
     }
 
-    private List<Product> products(
-            Description wanted, Gemm engine, Arena arena, List<Region> regions) {
+    private List<SharedB.Packed> packed(Gemm engine, Arena arena, List<Region> regions) {
         SharedB packer = new SharedB(fabric, engine);
-        List<PackedB> all = new ArrayList<>();
+        List<SharedB.Packed> all = new ArrayList<>();
         for (RightHandSide side : sides) {
             SharedB.Packed packed = packer.pack(side.matrix(), side.transposed(), arena);
             if (packed.region() != null) {
                 regions.add(packed.region());
             }
-            all.add(packed.b());
+            all.add(side.scaled() ? packed.ofScaled() : packed);
         }
+        return List.copyOf(all);
+    }
+
+    private List<Product> products(
+            Description wanted,
+            List<SharedB.Packed> packed,
+            Arena arena,
+            List<Region> regions) {
+        List<PackedB> all = packed.stream().map(SharedB.Packed::b).toList();
         boolean joins = epilogue().joins();
         List<Product> products = new ArrayList<>();
         for (int i = 0; i < (joins ? 1 : all.size()); i++) {

@@ -189,6 +189,19 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
         return packed;
     }
 
+    /** What peers read of them, if they do, each rank packs by itself. */
+    private List<SharedB.Packed> sides(PackedB[] packed) {
+        return IntStream.range(0, packed.length)
+                .mapToObj(
+                        i ->
+                                new SharedB.Packed(
+                                        packed[i],
+                                        null,
+                                        given.get(i).matrix().dtype(),
+                                        given.get(i).transposed()))
+                .toList();
+    }
+
     private static long toPage(long bytes) {
         return Math.ceilDiv(bytes, 4096) * 4096;
     }
@@ -308,6 +321,7 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
                             fabric,
                             plans,
                             shared,
+                            sides(common.packed()[fabric.rank()]),
                             common.workers(),
                             new OperatorResources(arena, List.of(memory.region())),
                             common.resources()));

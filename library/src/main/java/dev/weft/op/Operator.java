@@ -100,6 +100,18 @@ public abstract class Operator<M> implements AutoCloseable {
     /** As {@link #call}, with the shard that lies in {@link #nextShard()}, and one of the views. */
     public abstract Result<M> callInPlace(View view);
 
+    /**
+     * Replaces the B of number {@code index}, in the order in which they were given, by another one
+     * of the same shape and type, stored alike (transposed or not). The plan and all memory stay; it
+     * costs what packing B costs. Collective: every rank replaces its own, and no call is under way.
+     * The matrix may be freed afterwards. Ranks of a host that gave one and the same B share a
+     * packed copy, so they must give one and the same B again.
+     *
+     * @throws UnsupportedOperationException on a GPU, where the new B is written into the {@link
+     *     dev.weft.cuda.DeviceMatrix} that was given; and for a B with scales
+     */
+    public abstract void replaceB(int index, M b);
+
     /** The latest call's result, as that call returned it. */
     public final Result<M> lastResult() {
         if (awaited == callsOfTrial) {
@@ -195,6 +207,14 @@ public abstract class Operator<M> implements AutoCloseable {
     protected final void failed(Throwable cause) {
         failure.compareAndSet(null, cause);
         tellPeers(cause);
+    }
+
+    /** Refuses to replace a B while it may still be read. */
+    protected final void checkNotUnderWay() {
+        checkUsable();
+        if (started != awaited) {
+            throw new IllegalStateException("a call is under way: await it first");
+        }
     }
 
     /** Refuses a shard of another shape or type. */

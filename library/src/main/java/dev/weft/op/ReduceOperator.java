@@ -41,12 +41,14 @@ abstract sealed class ReduceOperator extends Operator<Matrix>
     private final Team team;
     private final Outcome outcome;
     private final Awaited[] starts;
+    private final List<SharedB.Packed> sides;
     private final int workers;
     private boolean ownsCommon;
 
     /**
      * What one operator is made of.
      *
+     * @param sides this rank's right-hand sides
      * @param resources of this operator alone
      * @param common what it shares with the others that its builder tries
      */
@@ -54,6 +56,7 @@ abstract sealed class ReduceOperator extends Operator<Matrix>
             Transport fabric,
             List<RankPlan> plans,
             RankSums shared,
+            List<SharedB.Packed> sides,
             int workers,
             OperatorResources resources,
             OperatorResources common) {}
@@ -70,6 +73,7 @@ abstract sealed class ReduceOperator extends Operator<Matrix>
         this.state = shared.state;
         this.resources = parts.resources();
         this.common = parts.common();
+        this.sides = parts.sides();
         this.workers = parts.workers();
         this.starts = new Awaited[fabric.size()];
         for (int r = 0; r < starts.length; r++) {
@@ -185,6 +189,20 @@ abstract sealed class ReduceOperator extends Operator<Matrix>
         // want to reuse the other half.
         fabric.publish(memory.region(), SumMemory.START_AT, state.call);
         team.start();
+    }
+
+    @Override
+    public final void replaceB(int index, Matrix b) {
+        checkNotUnderWay();
+        SharedB.Packed packed = sides.get(index);
+        packed.check(index, b);
+        try {
+            // A rank's B is its own, even if peers read it.
+            new SharedB(fabric, shared.gemm).replace(packed, b);
+        } catch (FabricException e) {
+            failed(e);
+            throw told(e);
+        }
     }
 
     /** Every peer has started the latest call of this rank. */

@@ -7,6 +7,7 @@ import dev.weft.ffi.LargePages;
 import dev.weft.gemm.Gemm;
 import dev.weft.gemm.PackedB;
 import dev.weft.plan.Hosts;
+import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
 
@@ -22,8 +23,36 @@ record SharedB(Transport fabric, Gemm gemm) {
     /** A large B takes its time: peers that wait hear this often that it goes on. */
     private static final int STEPS = 16;
 
-    /** A packed B, and its region; null where the copy is this rank's own, in the arena. */
-    record Packed(PackedB b, Region region) {}
+    /**
+     * A packed B.
+     *
+     * @param region null where the copy is this rank's own, in the arena
+     * @param type of the B that was packed; null if it was made of values and scales
+     */
+    record Packed(PackedB b, Region region, DType type, boolean transposed) {
+
+        Packed ofScaled() {
+            return new Packed(b, region, null, transposed);
+        }
+
+        /** Refuses a B that cannot take the place of the packed one. */
+        void check(int index, Matrix other) {
+            if (type == null) {
+                throw new UnsupportedOperationException(
+                        "B number %d has scales and cannot be replaced: expected an operator that is"
+                                        .formatted(index)
+                                + " prepared anew");
+            }
+            MatmulBuilder.checkAccess(other);
+            long rows = transposed ? b.n() : b.k();
+            long cols = transposed ? b.k() : b.n();
+            if (other.rows() != rows || other.cols() != cols || other.dtype() != type) {
+                throw new IllegalArgumentException(
+                        "B number %d is to be replaced by %s: expected [%d, %d] %s, as it was given"
+                                .formatted(index, other.describe(), rows, cols, type.label()));
+            }
+        }
+    }
 
     Packed pack(Matrix b, boolean transposed, Arena arena) {
         long k = transposed ? b.cols() : b.rows();
@@ -40,7 +69,7 @@ record SharedB(Transport fabric, Gemm gemm) {
                 if (same(packed.layout())) {
                     fill(packed, b, transposed, fabric.rank() - hostFirst, hostSize);
                     fabric.barrier();
-                    return new Packed(packed, region);
+                    return new Packed(packed, region, b.dtype(), transposed);
                 }
             } catch (RuntimeException | Error e) {
                 region.close();
@@ -50,7 +79,25 @@ record SharedB(Transport fabric, Gemm gemm) {
         }
         PackedB own = gemm.packed(k, n, LargePages.allocate(bytes, arena));
         fill(own, b, transposed, 0, 1);
-        return new Packed(own, null);
+        return new Packed(own, null, b.dtype(), transposed);
+    }
+
+    /** Packs another B into the same memory, once no rank reads it any more. Collective. */
+    void replace(Packed packed, Matrix b) {
+        Hosts hosts = fabric.hosts();
+        int host = hosts.hostOf(fabric.rank());
+        boolean shared = packed.region() != null;
+        if (shared && !sameOnAHost(b, packed.b().k(), packed.b().n(), packed.transposed())) {
+            throw new IllegalArgumentException(
+                    "ranks of one host replace the B that they share by different ones: expected"
+                            + " one B for all of them, or operators that are prepared anew");
+        }
+        // Every rank is here only after its latest call: nobody reads the old B any more.
+        fabric.barrier();
+        int part = shared ? fabric.rank() - hosts.first(host) : 0;
+        fill(packed.b(), b, packed.transposed(), part, shared ? hosts.size(host) : 1);
+        // Releases every part to every rank, as in pack.
+        fabric.barrier();
     }
 
     private void fill(PackedB packed, Matrix b, boolean transposed, int part, int parts) {

@@ -42,7 +42,7 @@ enum OperatorKind {
         }
         return sums(fabric)
                 .a(problem.shards(), inner(problem), problem.a().dtype())
-                .b(problem.b().rows(inner(problem).firstRow(fabric.rank()), own(problem, fabric)))
+                .b(side(problem, fabric.rank()))
                 .output(problem.out())
                 .algorithm(Reduction.of(algorithm));
     }
@@ -55,8 +55,12 @@ enum OperatorKind {
         return Shards.even(problem.a().cols(), problem.shards().ranks());
     }
 
-    private static long own(Problem problem, Fabric fabric) {
-        return inner(problem).rows(fabric.rank());
+    /** What a rank gives as B. */
+    Matrix side(Problem problem, int rank) {
+        Shards inner = inner(problem);
+        return this == GATHER
+                ? problem.b()
+                : problem.b().rows(inner.firstRow(rank), inner.rows(rank));
     }
 
     /** What a rank gives to a call. */
