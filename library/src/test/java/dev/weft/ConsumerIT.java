@@ -20,14 +20,14 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Another project depends on the jar as a repository holds it, requires its module, and runs. The
- * repository is one of its own below target, which borrows all but Weft from the user's.
+ * Another project imports the BOM of a release, requires Weft's module, compiles offline and runs.
+ * What Maven caches for it is below target, and borrowed from the user but for Weft itself.
  */
 class ConsumerIT {
 
     private static final String VERSION = System.getProperty("weft.version");
-    private static final Path JAR = Path.of(System.getProperty("weft.jar"));
-    private static final Path POM = Path.of("pom.xml").toAbsolutePath();
+    private static final Path LIBRARY = Path.of("").toAbsolutePath();
+    private static final Path CLONE = LIBRARY.getParent();
     private static final Path USER_REPOSITORY = Path.of(System.getProperty("localRepository"));
 
     @TempDir private Path folder;
@@ -42,16 +42,19 @@ class ConsumerIT {
     }
 
     @Test
-    void aModuleOfAnotherProjectCompilesAndRunsAgainstTheInstalledJar() throws Exception {
+    void aModuleOfAnotherProjectCompilesAndRunsAgainstARelease() throws Exception {
         Optional<Path> maven = onPath("mvn");
         assumeTrue(maven.isPresent(), "mvn is not on the PATH");
-        Path repository = folder.resolve("repository");
-        borrowAllButWeft(repository);
-        install(repository, "weft-parent", POM.resolveSibling("../pom.xml"), "pom");
-        install(repository, "weft", POM, "pom");
-        Path jar = install(repository, "weft", JAR, "jar");
-        Path project = copyOf(POM.resolveSibling("src/test/consumer"));
+        Path release = release(maven.get());
+        assertEquals(
+                List.of("-cyclonedx.json", "-sources.jar", ".jar", ".pom"),
+                released(release, "weft"));
+        assertEquals(List.of("-cyclonedx.json", ".pom"), released(release, "weft-bom"));
+        assertEquals(List.of("-cyclonedx.json", ".pom"), released(release, "weft-parent"));
 
+        Path cache = folder.resolve("cache");
+        borrowAllButWeft(cache);
+        Path project = copy(LIBRARY.resolve("src/test/consumer"), folder.resolve("project"));
         run(
                 project,
                 List.of(
@@ -59,9 +62,13 @@ class ConsumerIT {
                         "-q",
                         "-B",
                         "-o",
-                        "-Dmaven.repo.local=" + repository,
+                        // A folder is reached offline too.
+                        "-Daether.offline.protocols=file",
+                        "-Dmaven.repo.local=" + cache,
+                        "-Dweft.repository=" + release.toUri(),
                         "-Dweft.version=" + VERSION,
                         "compile"));
+        Path jar = cache.resolve("dev/weft/weft/" + VERSION + "/weft-" + VERSION + ".jar");
         String printed =
                 run(
                         project,
@@ -78,6 +85,49 @@ class ConsumerIT {
 
         String product = "5.0 50.0 11.0 110.0 17.0 170.0";
         assertEquals(List.of(product, product), printed.lines().toList());
+    }
+
+    /** Deploys BOM and library out of a copy of the clone, with the classes that are compiled. */
+    private Path release(Path maven) throws Exception {
+        Path copy = Files.createDirectory(folder.resolve("clone"));
+        for (String module : List.of("", "bom", "library", "cli", "bench", "bench/jmh", "stress")) {
+            Files.createDirectories(copy.resolve(module));
+            Files.copy(
+                    CLONE.resolve(module).resolve("pom.xml"),
+                    copy.resolve(module).resolve("pom.xml"));
+        }
+        copy(LIBRARY.resolve("src/main"), copy.resolve("library/src/main"));
+        copy(LIBRARY.resolve("target/classes"), copy.resolve("library/target/classes"));
+        run(
+                copy,
+                List.of(
+                        maven.toString(),
+                        "-q",
+                        "-B",
+                        "-Prelease",
+                        "-Dweft.quick",
+                        "-Dmaven.main.skip",
+                        "-Dmaven.test.skip",
+                        // The build that runs this test makes them.
+                        "-Dmaven.javadoc.skip",
+                        "-Dmaven.repo.local=" + USER_REPOSITORY,
+                        "-pl",
+                        ".,bom,library",
+                        "deploy"));
+        return copy.resolve("build/repository");
+    }
+
+    /** How the names of an artifact's files end, but for checksums. */
+    private static List<String> released(Path repository, String artifact) throws IOException {
+        String start = artifact + "-" + VERSION;
+        try (Stream<Path> files =
+                Files.list(repository.resolve("dev/weft").resolve(artifact).resolve(VERSION))) {
+            return files.map(file -> file.getFileName().toString())
+                    .filter(name -> !name.matches(".*\\.(md5|sha1)"))
+                    .map(name -> name.substring(start.length()))
+                    .sorted()
+                    .toList();
+        }
     }
 
     private static Optional<Path> onPath(String program) {
@@ -108,20 +158,13 @@ class ConsumerIT {
         }
     }
 
-    private static Path install(Path repository, String artifact, Path file, String extension)
-            throws IOException {
-        Path place = repository.resolve("dev/weft").resolve(artifact).resolve(VERSION);
-        Files.createDirectories(place);
-        return Files.copy(file, place.resolve(artifact + "-" + VERSION + "." + extension));
-    }
-
     private static Path jacksonJar() throws URISyntaxException {
         return Path.of(
                 JsonFactory.class.getProtectionDomain().getCodeSource().getLocation().toURI());
     }
 
-    private Path copyOf(Path source) throws IOException {
-        Path target = folder.resolve("project");
+    private static Path copy(Path source, Path target) throws IOException {
+        Files.createDirectories(target.getParent());
         try (Stream<Path> files = Files.walk(source)) {
             for (Path file : files.toList()) {
                 Files.copy(file, target.resolve(source.relativize(file).toString()));

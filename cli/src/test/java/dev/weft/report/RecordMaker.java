@@ -188,7 +188,7 @@ public final class RecordMaker {
                 verification,
                 all,
                 new RunRecord.Environment(
-                        "0.1.0", "25", "Linux", "amd64", 2, "2025-11-15T12:00:00Z"),
+                        "0.2.0", "25", "Linux", "amd64", 2, "2025-11-15T12:00:00Z"),
                 label);
     }
 

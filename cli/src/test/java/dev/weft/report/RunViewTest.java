@@ -139,7 +139,7 @@ class RunViewTest {
         assertEquals("1 compute, 1 lanes", detail(run, "Workers per rank"));
         assertEquals("A fp16, B fp16, C fp32", detail(run, "Types"));
         assertEquals("3 measured after 5", detail(run, "Rounds"));
-        assertEquals("Weft 0.1.0, Java 25, Linux amd64, 2 cores", detail(run, "Where"));
+        assertEquals("Weft 0.2.0, Java 25, Linux amd64, 2 cores", detail(run, "Where"));
         ShownRun asked = new RecordMaker().algorithm("ring", "ring").shown();
         assertEquals("ring", detail(asked, "Algorithm"));
     }

@@ -23,7 +23,7 @@ public final class FailureTable {
     private FailureTable() {}
 
     /**
-     * @param fates as in {@link FailureDiagnosis}
+     * @param ends as in {@link FailureDiagnosis}
      */
     public static List<String> lines(
             int ranks, List<RankFailure> ends, Map<Integer, ProcessEnd> processEnds) {

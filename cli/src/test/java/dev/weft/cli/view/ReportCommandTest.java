@@ -55,7 +55,7 @@ class ReportCommandTest {
         return write(
                 name,
                 """
-                {"schema": "weft.sweep/1", "weft": "0.1.0", "machine": "<trn2>", "aDtype": "fp16",
+                {"schema": "weft.sweep/1", "weft": "0.2.0", "machine": "<trn2>", "aDtype": "fp16",
                  "outDtype": "fp32", "rhs": "replicated", "rows": [
                  {"m": 8, "k": 8, "n": 8, "ranks": 2, "algorithm": "ring", "splits": null,
                   "chunks": 1, "chunkRows": 4, "lanes": 1, "predictedUs": 12.5, "sequentialUs": 25,
