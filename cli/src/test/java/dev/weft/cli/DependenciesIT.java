@@ -1,7 +1,6 @@
 package dev.weft.cli;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
@@ -75,21 +74,5 @@ class DependenciesIT {
                             .find(),
                     versions.group());
         } while (versions.find());
-    }
-
-    /** On which the judgement of known weaknesses rests. */
-    @Test
-    void pagesUseNoTooltipOfTheChartsAndNoSeriesOfKindLines() throws IOException {
-        Path pages = CLONE.resolve("cli/src/main/resources/dev/weft/report/page");
-        try (Stream<Path> scripts = Files.list(pages)) {
-            for (Path script : scripts.filter(file -> file.toString().endsWith(".js")).toList()) {
-                for (String line : Files.readAllLines(script)) {
-                    boolean comment = line.strip().startsWith("//");
-                    assertFalse(
-                            !comment && line.matches(".*\\b(tooltip\\s*:|['\"]lines['\"]).*"),
-                            script + ": " + line);
-                }
-            }
-        }
     }
 }
