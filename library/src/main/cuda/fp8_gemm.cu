@@ -86,11 +86,6 @@ __device__ __forceinline__ void multiplyAdd(float (&d)[64], u64 a, u64 b, int ad
         : "l"(a), "l"(b), "r"(add));
 }
 
-// Operands in shared memory lie as the tensor copy lays them out, with 128-byte swizzle; 1024 bytes from 8 rows to the next.
-// The upper word of a descriptor is always the same, and the lower one counts 16 bytes.
-__device__ __forceinline__ u64 descriptor(u32 low) { return (u64)(1u << 30 | 1024 >> 4) << 32 | low; }
-__device__ __forceinline__ u32 descriptorLow(u32 address) { return address >> 4 | 1 << 16; }
-
 __device__ __forceinline__ void copyScale(u32 to, const void* from) {
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(to), "l"(from) : "memory");
 }
@@ -208,8 +203,8 @@ __device__ __forceinline__ void multiply(
     for (int i = 0; i < WIDTH / 2; i++) sum[i] = 0.0f;
     float part[SUMS_OF_SLAB];
     const Barriers barriers = shared.barriers;
-    const u32 aLow = descriptorLow(shared.stages + group * (A_BYTES / CONSUMER_GROUPS));
-    const u32 bLow = descriptorLow(shared.stages + A_BYTES);
+    const u32 aLow = descriptorLow(shared.stages + group * (A_BYTES / CONSUMER_GROUPS), 16);
+    const u32 bLow = descriptorLow(shared.stages + A_BYTES, 16);
     const int row = group * 64 + threadIdx.x / 32 % 4 * 16 + threadIdx.x % 32 / 4;
     int last = 0;
     for (int kb = 0; kb < scales.kBlocks; kb++) {

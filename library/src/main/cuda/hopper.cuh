@@ -84,6 +84,11 @@ __device__ __forceinline__ void wgmmaWait() {
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(PENDING) : "memory");
 }
 
+// Operands in shared memory lie as the tensor copy lays them out, with 128-byte swizzle; 1024 bytes from 8 rows to the next.
+// The upper word of a descriptor is always the same, and the lower one counts 16 bytes.
+__device__ __forceinline__ u64 descriptor(u32 low) { return (u64)(1u << 30 | 1024 >> 4) << 32 | low; }
+__device__ __forceinline__ u32 descriptorLow(u32 address, u32 leadingBytes) { return address >> 4 | leadingBytes >> 4 << 16; }
+
 __device__ __forceinline__ void release(Barriers barriers, int stage) {
     // One thread of a warpgroup speaks for it at one block.
     const u32 lane = threadIdx.x % 128;

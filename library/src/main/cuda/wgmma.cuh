@@ -1,4 +1,4 @@
-// Hopper's matrix instruction, m64 k16 with n of 256, 192 or 128, and its operands. The lists of registers are what the instruction takes.
+// Hopper's matrix instruction, m64 k16 with n of 256, 192 or 128. The lists of registers are what the instruction takes.
 #pragma once
 #include "schedule.cuh"
 
@@ -7,11 +7,6 @@
 #else
 #define IN_TYPE "f16"
 #endif
-
-// A matrix in shared memory with 128-byte swizzle, as the tensor copy lays it out; offsets in bytes.
-__device__ __forceinline__ u64 descriptor(u32 address, u32 leadingBytes, u32 strideBytes) {
-    return (u64)((address & 0x3FFFF) >> 4) | (u64)(leadingBytes >> 4) << 16 | (u64)(strideBytes >> 4) << 32 | 1ull << 62;
-}
 
 // d = a x b, or d += a x b: 64 rows by 256, 192 or 128 columns, 16 steps of k, fp32 sums.
 __device__ __forceinline__ void multiplyAdd(float (&d)[128], u64 a, u64 b, int add) {
