@@ -5,7 +5,6 @@ import dev.weft.cuda.exec.Copies;
 import dev.weft.cuda.exec.CopyStreams;
 import dev.weft.cuda.exec.CudaBuffers;
 import dev.weft.cuda.exec.CudaEngine;
-import dev.weft.cuda.exec.DeviceEvent;
 import dev.weft.cuda.exec.DeviceOperands;
 import dev.weft.cuda.exec.DeviceProduct;
 import dev.weft.cuda.exec.DeviceResult;
@@ -243,7 +242,7 @@ public final class CudaAllGatherMatmul extends CudaOperator {
                 if (ring != null) {
                     ring.begin(call, stream, false);
                 }
-                copies.issue(call, stream, events.endOf(call));
+                copies.issue(call, stream);
                 copies.join(stream);
                 copies.awaitPushed(call, stream);
                 result.gathers(call);
@@ -269,34 +268,36 @@ public final class CudaAllGatherMatmul extends CudaOperator {
 
     private void pipeline(int call, GpuStream stream) {
         result.gathers(call);
-        // The end of the call before the last, which used the same buffer.
-        DeviceEvent free = events.endOf(call);
         if (plan().storage() == RankPlan.Storage.IN_PLACE) {
             multiply(products, call, stream);
         } else if (ring != null) {
             ring.begin(call, stream, true);
-            copies.issue(call, stream, free);
+            copies.issue(call, stream);
             copies.join(stream);
         } else if (plan().pacing().gatherFirst()) {
-            copies.issue(call, stream, free);
+            copies.issue(call, stream);
             copies.join(stream);
             copies.awaitPushed(call, stream);
             events.gathered(call, stream);
             multiply(products, call, stream);
         } else if (engine == CudaEngine.CUBLAS) {
-            copies.beginForArrivals(call, stream, free);
+            copies.beginForArrivals(call, stream);
             multiply(products, call, stream);
             copies.issueRest(call);
             copies.join(stream);
         } else {
             // The first copies are on their way before the launch, the others while it runs.
-            copies.begin(call, stream, free);
+            copies.begin(call, stream);
             if (linked != null && !products.isEmpty()) {
                 linked.awaitSharers(call, stream);
             }
             multiply(products, call, stream);
             copies.issueRest(call);
-            copies.join(stream);
+            if (products.isEmpty()) {
+                copies.join(stream);
+            } else {
+                copies.endBehindProduct(stream);
+            }
         }
         if (products.isEmpty()) {
             copies.awaitPushed(call, stream);

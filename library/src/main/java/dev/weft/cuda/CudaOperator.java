@@ -201,7 +201,9 @@ abstract sealed class CudaOperator extends Operator<DeviceMatrix>
     private void queue(DeviceMatrix shard, GpuStream stream, View view) {
         int call = started() + 1;
         // Behind the call before, whichever stream that is on.
-        events.endOf(call - 1).join(stream);
+        if (awaited() < call - 1) {
+            events.endOf(call - 1).join(stream);
+        }
         events.begin(call, stream);
         if (linked != null) {
             linked.awaitReuse(call, isReadAfter(call - 1), stream);

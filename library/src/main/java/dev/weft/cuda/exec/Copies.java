@@ -16,21 +16,29 @@ public interface Copies extends AutoCloseable {
     int count();
 
     /**
-     * Starts a call's copies: those that can be queued at once are.
+     * Starts a call's copies: those that can be queued at once are. The call before the last, which
+     * used the same buffer, has been awaited.
      *
      * @param stream comes here once this rank's rows are in its buffer
-     * @param free event after which this call's buffer is free
      */
-    void begin(int call, GpuStream stream, DeviceEvent free);
+    void begin(int call, GpuStream stream);
 
     /** Returns when all of the call's copies are queued. */
     void issueRest(int call);
 
     /** As {@link #begin}, as far as it must go before {@link #awaitArrival} is called. */
-    void beginForArrivals(int call, GpuStream stream, DeviceEvent free);
+    void beginForArrivals(int call, GpuStream stream);
 
     /** {@code stream} goes on when all of the call's copies have ended; they are queued. */
     void join(GpuStream stream);
+
+    /**
+     * As {@link #join}, behind a product that waits for all rows itself: it need not be waited for
+     * again what has told of its end.
+     */
+    default void endBehindProduct(GpuStream stream) {
+        join(stream);
+    }
 
     /**
      * Lets {@code stream} wait for all that peers push to this rank, where no product does. Rows
@@ -58,8 +66,8 @@ public interface Copies extends AutoCloseable {
     void close();
 
     /** All of a call's copies. */
-    default void issue(int call, GpuStream stream, DeviceEvent free) {
-        begin(call, stream, free);
+    default void issue(int call, GpuStream stream) {
+        begin(call, stream);
         issueRest(call);
     }
 

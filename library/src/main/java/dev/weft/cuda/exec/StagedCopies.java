@@ -195,11 +195,10 @@ public final class StagedCopies implements Copies {
     }
 
     @Override
-    public void begin(int call, GpuStream stream, DeviceEvent free) {
+    public void begin(int call, GpuStream stream) {
         int parity = call & 1;
         entered.record(stream);
         entered.join(out);
-        free.join(in);
         for (int c = 0; c < own.length; c++) {
             copy(
                     peers.hostShard(parity) + memory.inShard(own[c]),
@@ -219,8 +218,8 @@ public final class StagedCopies implements Copies {
     }
 
     @Override
-    public void beginForArrivals(int call, GpuStream stream, DeviceEvent free) {
-        begin(call, stream, free);
+    public void beginForArrivals(int call, GpuStream stream) {
+        begin(call, stream);
     }
 
     /** On a thread of its own: tells of chunks that have come to host memory. */
