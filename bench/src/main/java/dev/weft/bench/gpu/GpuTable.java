@@ -130,12 +130,13 @@ final class GpuTable implements Consumer<BenchRow> {
     private static final List<Column> SHARED_SUMS =
             List.of(
                     figure("W", 4, "ranks", "%.0f"),
-                    time("product", 14, GpuSharedSumsCase.PRODUCT),
-                    figure("W products", 12, "productsUs", "%.1f"),
+                    time("W products", 14, GpuSharedSumsCase.PRODUCTS),
+                    time("copies", 14, GpuSharedSumsCase.COPIES),
                     time("reduce-scatter", 16, GpuSharedSumsCase.SCATTER),
                     figure("over", 7, "scatterOverProducts", "%.3f"),
                     time("all-reduce", 16, GpuSharedSumsCase.ALL),
                     figure("over", 7, "allOverProducts", "%.3f"),
+                    figure("over both", 10, "allOverBound", "%.3f"),
                     figure("needed", 7, "needed", "%.1f"),
                     new Column("verdict", 8, GpuTable::verdict));
 
