@@ -1,6 +1,6 @@
 /**
- * C = allgather(A) x B, computed while A is still arriving, and its mirror: products that are summed
- * over ranks while they are still being multiplied.
+ * C = allgather(A) x B, computed while A is still arriving, and its mirror: products that are
+ * summed over ranks while they are still being multiplied.
  *
  * <h2>In five steps</h2>
  *
@@ -14,18 +14,18 @@
  *       {@link dev.weft.tensor.MatrixFiles}. Matrices that several ranks read need {@link
  *       java.lang.foreign.Arena#ofShared}.
  *   <li><b>An operator.</b> Say which rows of A each rank has ({@link dev.weft.plan.Shards}) and
- *       what this rank multiplies by, then {@code prepare()}. That is where ranks agree, B is packed
- *       and an algorithm is chosen.
+ *       what this rank multiplies by, then {@code prepare()}. That is where ranks agree, B is
+ *       packed and an algorithm is chosen.
  *   <li><b>Calls.</b> {@link dev.weft.op.Operator#call call} as often as you like; {@link
  *       dev.weft.op.Operator#start start} returns while the call runs. {@link
  *       dev.weft.op.Operator#nextShard nextShard} saves a copy of A, {@link
  *       dev.weft.op.Operator#replaceB replaceB} replaces B.
- *   <li><b>Results.</b> {@link dev.weft.op.Result} has the product, gathered A if it was kept, and a
- *       {@link dev.weft.op.Timeline} of what every worker did.
+ *   <li><b>Results.</b> {@link dev.weft.op.Result} has the product, gathered A if it was kept, and
+ *       a {@link dev.weft.op.Timeline} of what every worker did.
  * </ol>
  *
- * <p>All ranks prepare, call and close their operators in the same order. A rank that fails ends the
- * calls of all others with a {@link dev.weft.fabric.FabricException} that names it.
+ * <p>All ranks prepare, call and close their operators in the same order. A rank that fails ends
+ * the calls of all others with a {@link dev.weft.fabric.FabricException} that names it.
  *
  * <h2>Which operator</h2>
  *
@@ -41,8 +41,8 @@
  *   <tr><td>{@link dev.weft.op.AllGather}</td><td>rows of A</td><td>all rows of A</td></tr>
  * </table>
  *
- * <p>{@link dev.weft.cuda} has the same on NVIDIA GPUs. An {@link dev.weft.op.Epilogue} adds biases,
- * activations and residuals. {@link dev.weft.plan} is for algorithms of your own, {@link
+ * <p>{@link dev.weft.cuda} has the same on NVIDIA GPUs. An {@link dev.weft.op.Epilogue} adds
+ * biases, activations and residuals. {@link dev.weft.plan} is for algorithms of your own, {@link
  * dev.weft.predict} predicts times on models of machines, and {@link dev.weft.compat} has the calls
  * of other systems. The page of each package shows a program.
  */

@@ -320,10 +320,7 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
     }
 
     private List<Product> products(
-            Description wanted,
-            List<SharedB.Packed> packed,
-            Arena arena,
-            List<Region> regions) {
+            Description wanted, List<SharedB.Packed> packed, Arena arena, List<Region> regions) {
         List<PackedB> all = packed.stream().map(SharedB.Packed::b).toList();
         boolean joins = epilogue().joins();
         List<Product> products = new ArrayList<>();

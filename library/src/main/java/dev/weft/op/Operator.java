@@ -102,9 +102,9 @@ public abstract class Operator<M> implements AutoCloseable {
 
     /**
      * Replaces the B of number {@code index}, in the order in which they were given, by another one
-     * of the same shape and type, stored alike (transposed or not). The plan and all memory stay; it
-     * costs what packing B costs. Collective: every rank replaces its own, and no call is under way.
-     * The matrix may be freed afterwards. Ranks of a host that gave one and the same B share a
+     * of the same shape and type, stored alike (transposed or not). The plan and all memory stay;
+     * it costs what packing B costs. Collective: every rank replaces its own, and no call is under
+     * way. The matrix may be freed afterwards. Ranks of a host that gave one and the same B share a
      * packed copy, so they must give one and the same B again.
      *
      * @throws UnsupportedOperationException on a GPU, where the new B is written into the {@link

@@ -44,8 +44,7 @@ class ReplaceBTest {
                 RANKS,
                 fabric -> {
                     int rank = fabric.rank();
-                    try (Operator<Matrix> op =
-                            kind.on(fabric, problems[0], algorithm).prepare()) {
+                    try (Operator<Matrix> op = kind.on(fabric, problems[0], algorithm).prepare()) {
                         for (Problem problem : problems) {
                             op.replaceB(0, kind.side(problem, rank));
                             for (int call = 0; call < 3; call++) {
