@@ -160,7 +160,7 @@ class RunTest {
     @ValueSource(
             strings = {
                 "--epilogue bias,gelu,bias|epilogue 'bias,gelu,bias' has two steps 'bias'",
-                "--epilogue swiglu --gn 51|and rank 0 has 51: expected an even number",
+                "--epilogue swiglu --gn 50 -n 2|and rank 0 has 25: expected an even number",
                 "--epilogue swiglu --dtype fp8|whose B has scales: expected fp16, bf16 or fp32",
                 "--epilogue relu -r sim -v Ascend910B1|no model has a price for epilogues",
                 "--epilogue relu -r cuda --engine cublas|which promises no bits",
