@@ -3,15 +3,18 @@ package dev.weft.tensor;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.ByteOrder;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 
 /**
  * Matrices in files, named as users name them: {@code a.npy}, {@code model.safetensors:tensor}, and
- * anything else is raw elements. A file that is missing, damaged or not what the caller expects is
- * an {@link IllegalArgumentException} of one line that names it; {@link IOException} is left for a
- * machine that fails. Any thread may call it.
+ * anything else is raw elements. A float64 {@code .npy} is rounded to fp32 as it is read. A file
+ * that is missing, damaged or not what the caller expects is an {@link IllegalArgumentException} of
+ * one line that names it; {@link IOException} is left for a machine that fails. Any thread may call
+ * it.
  */
 public final class MatrixFiles {
 
@@ -19,15 +22,16 @@ public final class MatrixFiles {
     public static final long ANY = -1;
 
     private static final String NPY = ".npy";
+    private static final String NPZ = ".npz";
     private static final String SAFETENSORS = ".safetensors";
 
     private MatrixFiles() {}
 
     /**
-     * Maps a matrix read-only for as long as {@code arena} lives. Do not shorten the file
-     * meanwhile: the system ends a process that touches what is no longer there. Replacing it, as
-     * every write of this package does, is harmless. {@link #locate} is for files that others may
-     * shorten.
+     * Maps a matrix read-only for as long as {@code arena} lives; float64 is read and rounded to
+     * fp32 instead. Do not shorten the file meanwhile: the system ends a process that touches what
+     * is no longer there. Replacing it, as every write of this package does, is harmless. {@link
+     * #locate} is for files that others may shorten.
      *
      * @param spec a path, for safetensors followed by a colon and the tensor's name
      * @param dtypeOrNull the expected type; a raw file must have one
@@ -42,7 +46,7 @@ public final class MatrixFiles {
             if (file.sizeBytes() != located.fileBytes()) {
                 throw file.changed(located.fileBytes(), file.sizeBytes());
             }
-            return file.map(located, arena);
+            return located.isFloat64() ? located.read(arena) : file.map(located, arena);
         }
     }
 
@@ -56,7 +60,8 @@ public final class MatrixFiles {
             throw new IllegalArgumentException(
                     """
                     %s: asked for %s x %s elements: expected sizes of zero or more, or %s for \
-                    any"""
+                    any\
+                    """
                             .formatted(spec, rowsOrAny, colsOrAny, ANY));
         }
         Located matrix = locateUnchecked(spec, dtypeOrNull, rowsOrAny, colsOrAny);
@@ -81,6 +86,7 @@ public final class MatrixFiles {
 
     private static Located locateUnchecked(
             String spec, DType dtypeOrNull, long rowsOrAny, long colsOrAny) throws IOException {
+        refuseArchive(spec);
         boolean npy = spec.endsWith(NPY);
         int colon = npy ? -1 : tensorColon(spec);
         boolean told = dtypeOrNull != null && rowsOrAny != ANY && colsOrAny != ANY;
@@ -103,6 +109,7 @@ public final class MatrixFiles {
 
     /** Writes {@code matrix} in the format that {@code spec} names; the file is whole or absent. */
     public static void write(String spec, Matrix matrix) throws IOException {
+        refuseArchive(spec);
         int colon = tensorColon(spec);
         if (spec.endsWith(NPY)) {
             NpyFile.write(Path.of(spec), matrix);
@@ -117,6 +124,15 @@ public final class MatrixFiles {
     /** Writes several tensors by their names into one safetensors file, whole or not at all. */
     public static void writeSafetensors(Path path, Map<String, Matrix> tensors) throws IOException {
         SafetensorsFile.write(path, tensors);
+    }
+
+    private static void refuseArchive(String spec) {
+        if (spec.endsWith(NPZ)) {
+            throw new IllegalArgumentException(
+                    spec
+                            + ": is an archive of NumPy arrays: expected one array in an .npy file,"
+                            + " saved with numpy.save('a.npy', numpy.load('a.npz')['NAME'])");
+        }
     }
 
     /** Where the tensor's name is split off, or -1 if this is no safetensors file. */
@@ -136,9 +152,20 @@ public final class MatrixFiles {
      *
      * @param position the offset of its first element
      * @param fileBytes the length of the file when it was located
+     * @param dtype fp32 for float64, which is rounded to it when it is read
+     * @param isFloat64 whether the file's elements have 64 bits
      */
     public record Located(
-            Path path, long position, long fileBytes, DType dtype, long rows, long cols) {
+            Path path,
+            long position,
+            long fileBytes,
+            DType dtype,
+            boolean isFloat64,
+            long rows,
+            long cols) {
+
+        private static final ValueLayout.OfDouble FLOAT64 =
+                ValueLayout.JAVA_DOUBLE_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
 
         /** Rows of which only some columns are wanted are read up to this size at a time. */
         private static final long STAGING_BYTES = 1 << 20;
@@ -185,21 +212,38 @@ public final class MatrixFiles {
 
         private void read(InputFile file, long firstRow, long firstCol, Matrix target)
                 throws IOException {
-            long rowBytes = cols * dtype.bytes();
-            if (target.cols() == cols && target.isContiguous() && target.data().isNative()) {
+            long rowBytes = cols * (isFloat64 ? Double.BYTES : dtype.bytes());
+            boolean asIs = !isFloat64 && target.isContiguous() && target.data().isNative();
+            if (asIs && target.cols() == cols) {
                 MemorySegment elements = target.data().asSlice(0, target.elementBytes());
                 file.read(position + firstRow * rowBytes, elements);
                 return;
             }
             long batchRows = Math.clamp(STAGING_BYTES / rowBytes, 1, target.rows());
             try (Arena arena = Arena.ofConfined()) {
-                Matrix staging = Matrix.allocate(arena, dtype, batchRows, cols);
+                MemorySegment staging = arena.allocate(batchRows * rowBytes, Double.BYTES);
                 for (long row = 0; row < target.rows(); row += batchRows) {
                     long count = Math.min(batchRows, target.rows() - row);
-                    MemorySegment elements = staging.data().asSlice(0, count * rowBytes);
+                    MemorySegment elements = staging.asSlice(0, count * rowBytes);
                     file.read(position + (firstRow + row) * rowBytes, elements);
-                    target.rows(row, count)
-                            .copyFrom(staging.block(0, count, firstCol, target.cols()));
+                    Matrix into = target.rows(row, count);
+                    if (isFloat64) {
+                        round(elements, firstCol, into);
+                    } else {
+                        into.copyFrom(
+                                Matrix.of(elements, dtype, count, cols)
+                                        .block(0, count, firstCol, target.cols()));
+                    }
+                }
+            }
+        }
+
+        /** To nearest, ties to even, as every conversion of Java to float. */
+        private void round(MemorySegment elements, long firstCol, Matrix into) {
+            for (long row = 0; row < into.rows(); row++) {
+                for (long col = 0; col < into.cols(); col++) {
+                    long at = (row * cols + firstCol + col) * Double.BYTES;
+                    into.set(row, col, (float) elements.get(FLOAT64, at));
                 }
             }
         }

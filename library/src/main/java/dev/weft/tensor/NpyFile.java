@@ -53,11 +53,13 @@ final class NpyFile {
                         file.bytes(headerStart, headerBytes, "header"),
                         major == 3 ? StandardCharsets.UTF_8 : StandardCharsets.ISO_8859_1);
         NpyHeader header = NpyHeader.parse(text, file);
-        return file.rest(
-                headerStart + headerBytes,
-                header.matrixType(file),
-                header.shape().get(0),
-                header.shape().get(1));
+        header.checkMatrix(file);
+        long dataStart = (long) headerStart + headerBytes;
+        long rows = header.shape().get(0);
+        long cols = header.shape().get(1);
+        return header.isFloat64()
+                ? file.restOfFloat64(dataStart, rows, cols)
+                : file.rest(dataStart, header.dtype(file), rows, cols);
     }
 
     private static int headerBytes(InputFile file, int headerStart) throws IOException {

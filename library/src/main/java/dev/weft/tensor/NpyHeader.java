@@ -33,9 +33,11 @@ record NpyHeader(String descr, boolean fortranOrder, List<Long> shape) {
                 .formatted(descr, rows, matrix.cols(), " ".repeat(GROWTH_DIGITS - rows.length()));
     }
 
-    /** The element type, once it is certain that the array is a matrix that Weft reads. */
-    DType matrixType(InputFile file) {
-        DType dtype = dtype(file);
+    /** Refuses an array that is no matrix, or one that Weft does not read. */
+    void checkMatrix(InputFile file) {
+        if (!isFloat64()) {
+            dtype(file);
+        }
         if (shape.size() != 2) {
             throw file.refusal(
                     ("holds an array of %s dimensions %s: expected 2, rows and columns"
@@ -47,10 +49,15 @@ record NpyHeader(String descr, boolean fortranOrder, List<Long> shape) {
                     "is in Fortran order (column after column): expected C order; convert it with"
                             + " numpy.save(file, numpy.ascontiguousarray(a))");
         }
-        return dtype;
     }
 
-    private DType dtype(InputFile file) {
+    /** What NumPy makes of most numbers; it is rounded to fp32. */
+    boolean isFloat64() {
+        return descr.equals("<f8");
+    }
+
+    /** The type of elements of 32 bits or fewer. */
+    DType dtype(InputFile file) {
         switch (descr) {
             case "<f4":
                 return DType.FP32;
@@ -68,7 +75,7 @@ record NpyHeader(String descr, boolean fortranOrder, List<Long> shape) {
                         (descr.startsWith(">")
                                         ? "is big-endian (" + quoted + "): expected little-endian "
                                         : "holds elements of type " + quoted + ": expected ")
-                                + "'<f4', '<f2' or '<V2' (bf16)");
+                                + "'<f8', '<f4', '<f2' or '<V2' (bf16)");
         }
     }
 

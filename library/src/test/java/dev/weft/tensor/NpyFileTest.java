@@ -119,9 +119,30 @@ class NpyFileTest {
     }
 
     @Test
+    void float64IsRoundedToFp32() throws IOException {
+        byte[] file = file(1, PLAIN.replace("<f4", "<f8"), 48);
+        double[] values = {0.1, -1 / 3.0, 1e300, Double.NaN, 1 + 0x1p-24, 1e-60};
+        ByteBuffer elements = ByteBuffer.wrap(file).order(ByteOrder.LITTLE_ENDIAN);
+        for (int i = 0; i < values.length; i++) {
+            elements.putDouble(file.length - 48 + 8 * i, values[i]);
+        }
+        Matrix matrix = read(save(file));
+        assertEquals("[2, 3] fp32", matrix.describe());
+        for (int i = 0; i < values.length; i++) {
+            assertEquals((float) values[i], matrix.get(i / 3, i % 3));
+        }
+        Matrix block = Matrix.allocate(Arena.ofAuto(), DType.FP32, 1, 2);
+        MatrixFiles.locate(save(file).toString(), null, 2, 3).read(1, 1, block);
+        assertEquals((float) values[4], block.get(0, 0));
+        assertEquals(0, block.get(0, 1));
+        refused(PLAIN.replace("<f4", "<f8"), 47, "holds 47 bytes of elements: expected 48");
+        refused(PLAIN.replace("<f4", "<f8").replace("2, 3", "2305843009213693951, 1"), 8, "holds");
+    }
+
+    @Test
     void refusesArraysThatAreNoMatrixOfItsTypes() throws IOException {
         refused(PLAIN.replace("<f4", ">f4"), 24, "big-endian ('>f4')", "'<f4'");
-        refused(PLAIN.replace("<f4", "<f8"), 48, "type '<f8'", "'<f4', '<f2' or '<V2' (bf16)");
+        refused(PLAIN.replace("<f4", "<i8"), 48, "type '<i8'", "'<f4', '<f2' or '<V2' (bf16)");
         refused(PLAIN.replace("<f4", "|u1"), 6, "holds uint8", "F8_E4M3");
         refused(PLAIN.replace("'<f4'", "[('x', '<f4')]"), 24, "[('x', '<f4')]");
         refused(PLAIN.replace("False", "True"), 24, "Fortran order", "numpy.ascontiguousarray");

@@ -1,5 +1,6 @@
 package dev.weft.cli.data;
 
+import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import dev.weft.tensor.MatrixFiles.Located;
 import java.io.IOException;
@@ -14,16 +15,28 @@ import java.util.concurrent.ConcurrentHashMap;
  */
 public final class FileOperands implements Operands {
 
-    /** A block of a matrix in a file. */
-    record Piece(Located file, long firstRow, long rows, long firstCol, long cols) {
+    /**
+     * A block of a matrix in a file.
+     *
+     * @param type that its elements are converted to
+     */
+    record Piece(Located file, DType type, long firstRow, long rows, long firstCol, long cols) {
 
         static Piece whole(Located file) {
-            return new Piece(file, 0, file.rows(), 0, file.cols());
+            return new Piece(file, file.dtype(), 0, file.rows(), 0, file.cols());
         }
 
         void read(Matrix target) {
             try {
-                file.read(firstRow, firstCol, target);
+                if (type == file.dtype()) {
+                    file.read(firstRow, firstCol, target);
+                    return;
+                }
+                try (Arena own = Arena.ofConfined()) {
+                    Matrix asInFile = Matrix.allocate(own, file.dtype(), rows, cols);
+                    file.read(firstRow, firstCol, asInFile);
+                    target.copyFrom(asInFile.converted(own, type));
+                }
             } catch (IOException e) {
                 throw new UncheckedIOException(e.getMessage(), e);
             }
@@ -60,7 +73,7 @@ public final class FileOperands implements Operands {
     }
 
     private Matrix read(Piece piece) {
-        Matrix matrix = Matrix.allocate(arena, piece.file.dtype(), piece.rows, piece.cols);
+        Matrix matrix = Matrix.allocate(arena, piece.type, piece.rows, piece.cols);
         piece.read(matrix);
         return matrix;
     }

@@ -10,6 +10,8 @@ import dev.weft.tensor.MatrixFiles;
 import dev.weft.tensor.MatrixFiles.Located;
 import java.io.IOException;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 
 /** The user's own A and B, whole, in files; ranks take their rows and columns out of them. */
 public record UserFiles(ProblemSpec spec, Located a, Located whole) implements FileOperands.Pieces {
@@ -30,7 +32,7 @@ public record UserFiles(ProblemSpec spec, Located a, Located whole) implements F
         Located a =
                 MatrixFiles.locate(
                         aSpec,
-                        aRaw || options.aDtype != null ? asked.aType() : null,
+                        aRaw ? asked.aType() : null,
                         aRaw || rowsGiven ? asked.m() * asked.groups() : MatrixFiles.ANY,
                         aRaw || colsGiven ? asked.k() : MatrixFiles.ANY);
         if (a.cols() < 1 || a.rows() % asked.groups() != 0) {
@@ -38,19 +40,86 @@ public record UserFiles(ProblemSpec spec, Located a, Located whole) implements F
                     "%s: holds %s: expected at least one column and rows that %s groups divide",
                     aSpec, a.describe(), asked.groups());
         }
-        DType bType = bRaw || options.bDtype != null ? asked.bType() : null;
         long n = bRaw || options.n != null ? asked.n() : MatrixFiles.ANY;
-        Located b =
-                asked.transposeB()
-                        ? MatrixFiles.locate(bSpec, bType, n, a.cols())
-                        : MatrixFiles.locate(bSpec, bType, a.cols(), n);
+        Located b = bRaw ? rawB(asked, bSpec, a.cols()) : fittingB(asked, bSpec, a.cols(), n);
         Shards shards =
                 options.shards != null
                         ? asked.shards()
                         : Shards.even(a.rows() / asked.groups(), asked.shards().ranks());
         long columns = asked.transposeB() ? b.rows() : b.cols();
-        ProblemSpec spec = asked.ofFiles(shards, a.cols(), columns, a.dtype(), b.dtype());
+        DType aType = aRaw ? null : options.convertedA();
+        DType bType = bRaw ? null : options.convertedB();
+        ProblemSpec spec =
+                asked.ofFiles(
+                        shards,
+                        a.cols(),
+                        columns,
+                        aType == null ? a.dtype() : aType,
+                        bType == null ? b.dtype() : bType);
         return new UserFiles(spec, a, b);
+    }
+
+    private static Located rawB(ProblemSpec asked, String spec, long k) throws IOException {
+        return asked.transposeB()
+                ? MatrixFiles.locate(spec, asked.bType(), asked.n(), k)
+                : MatrixFiles.locate(spec, asked.bType(), k, asked.n());
+    }
+
+    /** One that says its shape, which is [K, N], or [N, K] if transposed. */
+    private static Located fittingB(ProblemSpec asked, String spec, long k, long n)
+            throws IOException {
+        Located b = MatrixFiles.locate(spec, null, MatrixFiles.ANY, MatrixFiles.ANY);
+        boolean transposed = asked.transposeB();
+        if (fits(b, transposed, k, n)) {
+            return b;
+        }
+        String any = n == MatrixFiles.ANY ? "any" : Long.toString(n);
+        throw new UsageException(
+                "--b %s: holds %s: expected [%s, %s]%s",
+                spec,
+                b.describe(),
+                transposed ? any : k,
+                transposed ? k : any,
+                fits(b, !transposed, k, n)
+                        ? ", so it fits " + (transposed ? "without" : "with") + " --transpose-b"
+                        : "");
+    }
+
+    private static boolean fits(Located b, boolean transposed, long k, long n) {
+        return (transposed ? b.cols() : b.rows()) == k
+                && (n == MatrixFiles.ANY || (transposed ? b.rows() : b.cols()) == n);
+    }
+
+    /** What is done to the elements, and those that are no numbers, one line each. */
+    public List<String> remarks() throws IOException {
+        List<String> remarks = new ArrayList<>();
+        remark("A", a, spec.aType(), remarks);
+        remark("B", whole, spec.bType(), remarks);
+        return remarks;
+    }
+
+    private static void remark(String name, Located file, DType type, List<String> remarks)
+            throws IOException {
+        if (file.isFloat64() || type != file.dtype()) {
+            boolean widens = type == DType.FP32 && !file.isFloat64();
+            remarks.add(
+                    "%s is %s in its file, %s to %s"
+                            .formatted(
+                                    name,
+                                    file.isFloat64() ? "float64" : file.dtype().label(),
+                                    widens ? "converted" : "rounded",
+                                    type.label()));
+        }
+        NotFinite found = NotFinite.in(file, type);
+        if (found.nan() + found.infinite() > 0) {
+            remarks.add(
+                    "%s has %d NaN and %d infinite elements of %d"
+                            .formatted(
+                                    name,
+                                    found.nan(),
+                                    found.infinite(),
+                                    file.rows() * file.cols()));
+        }
     }
 
     /** The file of what --a, --b or --c names. */
@@ -78,6 +147,7 @@ public record UserFiles(ProblemSpec spec, Located a, Located whole) implements F
     public Piece shard(int worldRank) {
         return new Piece(
                 a,
+                spec.aType(),
                 spec.firstRow(worldRank),
                 spec.rows(worldRank),
                 spec.firstInner(worldRank),
@@ -91,7 +161,7 @@ public record UserFiles(ProblemSpec spec, Located a, Located whole) implements F
         long firstInner = spec.firstInner(worldRank);
         long inners = spec.inners(worldRank);
         return spec.transposeB()
-                ? new Piece(whole, first, cols, firstInner, inners)
-                : new Piece(whole, firstInner, inners, first, cols);
+                ? new Piece(whole, spec.bType(), first, cols, firstInner, inners)
+                : new Piece(whole, spec.bType(), firstInner, inners, first, cols);
     }
 }

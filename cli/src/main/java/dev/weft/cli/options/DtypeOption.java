@@ -11,16 +11,27 @@ public final class DtypeOption {
             converter = LowerCase.class,
             paramLabel = "TYPE",
             description =
-                    "Type of the inputs: fp16, bf16 or fp32 (default: ${DEFAULT-VALUE}); with run also"
-                            + " fp8.")
-    String label;
+                    "Type of the inputs: fp16, bf16 or fp32, with run also fp8; inputs from files"
+                            + " are converted to it (default: fp16, or that of the files; bf16 in ring,"
+                            + " fgcc, gather and helion).")
+    String given;
+
+    private final DType otherwise;
 
     /** With a command's default. */
     public DtypeOption(DType otherwise) {
-        this.label = otherwise.label();
+        this.otherwise = otherwise;
+    }
+
+    boolean isGiven() {
+        return given != null;
+    }
+
+    String label() {
+        return given == null ? otherwise.label() : given;
     }
 
     public DType type() {
-        return OptionValues.type("--dtype", label);
+        return OptionValues.type("--dtype", label());
     }
 }

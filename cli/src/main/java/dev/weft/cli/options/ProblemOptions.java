@@ -97,8 +97,8 @@ public final class ProblemOptions {
             converter = LowerCase.class,
             paramLabel = "KIND",
             description =
-                    "With --dtype fp8, what shares a scale: tensor, row (of A; column of B) or block"
-                            + " (1 x 128 of A, 128 x 128 of B) (default: row).")
+                    "With --dtype fp8, what shares a scale: tensor, row (of A; column of B) or"
+                            + " block (1 x 128 of A, 128 x 128 of B) (default: row).")
     public String scales;
 
     @Option(
@@ -146,7 +146,7 @@ public final class ProblemOptions {
                         : given("--shards", shards, "--gm", m, lists);
         ProblemSpec.Sums sums = sums(lists);
         ProblemSpec.Fp8 fp8 = fp8();
-        String inputs = fp8 == null ? dtype.label : DType.BF16.label();
+        String inputs = fp8 == null ? dtype.label() : DType.BF16.label();
         DType a = OptionValues.type("--a-dtype", aDtype == null ? inputs : aDtype);
         DType b =
                 fp8 == null ? OptionValues.type("--b-dtype", bDtype == null ? inputs : bDtype) : a;
@@ -168,6 +168,22 @@ public final class ProblemOptions {
                 fp8);
     }
 
+    /** The type that A of a file is converted to; null if it stays as it is. */
+    public DType convertedA() {
+        return converted(spec().aType(), aDtype);
+    }
+
+    /** Likewise of B, which {@code --b-dtype} says more of if it is quantized. */
+    public DType convertedB() {
+        ProblemSpec spec = spec();
+        return converted(spec.bType(), spec.fp8() == null ? bDtype : aDtype);
+    }
+
+    private DType converted(DType type, String given) {
+        boolean quantizes = dtype.label().equals(FP8);
+        return given != null || dtype.isGiven() && !quantizes ? type : null;
+    }
+
     /** Every rank has all of B, unless {@code --rhs} says otherwise. */
     public void replicateB() {
         if (!rhs.isGiven()) {
@@ -177,11 +193,11 @@ public final class ProblemOptions {
 
     /** Null where inputs are multiplied as they are. */
     private ProblemSpec.Fp8 fp8() {
-        if (!dtype.label.equals(FP8)) {
+        if (!dtype.label().equals(FP8)) {
             if (scales != null) {
                 throw new UsageException(
                         "--scales %s with --dtype %s: expected --dtype fp8, or no --scales",
-                        scales, dtype.label);
+                        scales, dtype.label());
             }
             return null;
         }

@@ -101,8 +101,8 @@ final class RunOptions {
     @Option(
             names = "--explain",
             description =
-                    "Print the plans that auto chose from, with their predicted and, where they were"
-                            + " tried, measured times.")
+                    "Print the plans that auto chose from, with their predicted and, where they"
+                            + " were tried, measured times.")
     boolean explain;
 
     @Option(names = "--quiet", description = "Print nothing but errors.")
@@ -173,8 +173,16 @@ final class RunOptions {
         return label == null ? "weft run" : label;
     }
 
-    /** The inputs of a problem; {@code fromFiles} where they are the user's own. */
-    record Inputs(Operands operands, DataFolder folder, boolean fromFiles) {
+    /**
+     * The inputs of a problem.
+     *
+     * @param files the user's own; null where they are generated
+     */
+    record Inputs(Operands operands, DataFolder folder, UserFiles files) {
+
+        boolean fromFiles() {
+            return files != null;
+        }
 
         ProblemSpec problem() {
             return folder.spec();
@@ -191,13 +199,11 @@ final class RunOptions {
     }
 
     private static Inputs inputs(
-            Operands operands, DataFolder folder, boolean fromFiles, Arena arena) {
+            Operands operands, DataFolder folder, UserFiles files, Arena arena) {
         ProblemSpec spec = folder.spec();
         boolean quantized = spec.fp8() != null;
         return new Inputs(
-                quantized ? new QuantizedOperands(operands, spec, arena) : operands,
-                folder,
-                fromFiles);
+                quantized ? new QuantizedOperands(operands, spec, arena) : operands, folder, files);
     }
 
     /** The inputs, of which none is read yet: generated ones may still have to be written. */
@@ -206,10 +212,10 @@ final class RunOptions {
             if (fromFiles()) {
                 UserFiles files = UserFiles.open(problem, a, b);
                 DataFolder folder = new DataFolder(problem.dataDir, files.spec());
-                return inputs(new FileOperands(files, arena), folder, true, arena);
+                return inputs(new FileOperands(files, arena), folder, files, arena);
             }
             DataFolder folder = new DataFolder(problem.dataDir, problem.spec());
-            return inputs(folder.open(arena), folder, false, arena);
+            return inputs(folder.open(arena), folder, null, arena);
         } catch (IOException e) {
             throw new RunFailedException("cannot read the inputs: " + e.getMessage());
         }

@@ -290,6 +290,7 @@ record RunSteps(
         lock.takeToWrite();
         if (inputs.fromFiles()) {
             tellRunMode(console);
+            inputs.files().remarks().forEach(console::info);
         } else {
             boolean fresh = folder.generate(golden, progress);
             tellRunMode(console);

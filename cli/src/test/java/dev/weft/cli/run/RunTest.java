@@ -260,8 +260,9 @@ class RunTest {
         assertTrue(
                 run.out()
                         .contains(
-                                "in shards of 32,32 or 22,21,21 rows, B [40, 24] fp16 column-sharded, C"
-                                        + " fp32, groups of ranks 5,1/2,4,6, 2 of 7 ranks in none"),
+                                "in shards of 32,32 or 22,21,21 rows, B [40, 24] fp16"
+                                        + " column-sharded, C fp32, groups of ranks 5,1/2,4,6, 2 of 7"
+                                        + " ranks in none"),
                 run.out());
         assertFalse(run.out().contains("more rank"), run.out());
         for (int rank = 0; rank < 7; rank++) {
@@ -351,7 +352,43 @@ class RunTest {
         assertTrue(run.out().contains("A [45, 31] fp32 in shards of 15,15,15"), run.out());
         Invocation mismatch = run("-n 3" + files);
         assertEquals(ExitCode.USAGE, mismatch.code());
-        assertTrue(mismatch.err().contains("[12, 31] bf16"), mismatch.err());
+        assertTrue(
+                mismatch.err()
+                        .contains(
+                                "[12, 31] bf16: expected [31, any], so it fits with --transpose-b"),
+                mismatch.err());
+        run("-n 2 --a a.npz --b b.npy").assertRefused("numpy.load('a.npz')['NAME']");
+    }
+
+    /** What is done to the elements is said, and what is no number is counted. */
+    @Test
+    void theUsersOwnFilesAreConverted() throws IOException {
+        Path a = folder.resolve("a.npy");
+        Path b = folder.resolve("b.npy");
+        try (Arena arena = Arena.ofConfined()) {
+            Matrix left = Matrix.allocate(arena, DType.FP32, 4, 3);
+            left.set(0, 1, Float.NaN);
+            left.set(2, 2, Float.NEGATIVE_INFINITY);
+            left.set(3, 2, 1e6f);
+            MatrixFiles.write(a.toString(), left);
+            MatrixFiles.write(b.toString(), Matrix.allocate(arena, DType.BF16, 3, 5));
+        }
+        String files = " --a " + a + " --b " + b;
+        run("-n 2" + files)
+                .assertPrints(
+                        "A has 1 NaN and 1 infinite elements of 12",
+                        "A [4, 3] fp32 in shards of 2,2 rows, B [3, 5] bf16");
+        run("-n 2 --dtype fp16" + files)
+                .assertPrints(
+                        "A is fp32 in its file, rounded to fp16",
+                        "A has 1 NaN and 2 infinite elements of 12",
+                        "B is bf16 in its file, rounded to fp16",
+                        "A [4, 3] fp16 in shards of 2,2 rows, B [3, 5] fp16",
+                        "Verification PASSED");
+        run("-n 2 --b-dtype fp32" + files)
+                .assertPrints(
+                        "B is bf16 in its file, converted to fp32",
+                        "A [4, 3] fp32 in shards of 2,2 rows, B [3, 5] fp32");
     }
 
     /** Of columns, of rows and of whole Cs that the ranks have. */
