@@ -63,7 +63,7 @@ public final class CallSpans {
         this.members = members;
     }
 
-    /** The last pipelined call of a run. */
+    /** The pipelined call of a run that is nearest to the median. */
     public static CallSpans of(RunRecord record) {
         RunRecord.Problem problem = record.problem();
         List<List<Integer>> lists = problem.lists();

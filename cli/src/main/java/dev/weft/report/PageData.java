@@ -2,7 +2,10 @@ package dev.weft.report;
 
 import com.fasterxml.jackson.core.JsonGenerator;
 import java.io.IOException;
+import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
+import java.util.function.UnaryOperator;
 
 /**
  * What a page is about: one run, several, or a sweep.
@@ -36,8 +39,25 @@ public record PageData(String title, Progress progress, List<ShownRun> runs, Swe
         return new PageData(run.name(), null, List.of(run), null);
     }
 
+    /** Runs of the same name are told apart by what they computed, and else by a number. */
     public static PageData comparison(List<ShownRun> runs) {
-        return new PageData(runs.size() + " runs compared", null, runs, null);
+        List<ShownRun> told = new ArrayList<>(runs);
+        for (UnaryOperator<ShownRun> more :
+                List.<UnaryOperator<ShownRun>>of(
+                        run -> run.named(run.name() + ": " + run.subtitle()),
+                        run -> run.named(run.name() + " #" + (told.indexOf(run) + 1)))) {
+            List<String> names = told.stream().map(ShownRun::name).toList();
+            List<ShownRun> longer =
+                    told.stream()
+                            .map(
+                                    run ->
+                                            Collections.frequency(names, run.name()) > 1
+                                                    ? more.apply(run)
+                                                    : run)
+                            .toList();
+            Collections.copy(told, longer);
+        }
+        return new PageData(runs.size() + " runs compared", null, told, null);
     }
 
     public static PageData sweep(String title, Sweep sweep) {

@@ -190,7 +190,7 @@ public record RunRecord(
         }
     }
 
-    /** One rank: its rows and what it did in the last pipelined call. */
+    /** One rank: its rows and what it did in the pipelined call nearest to the median. */
     public record Rank(int rank, int group, long shardRows, long chunkRows, Timeline timeline) {}
 
     /** The views of the same problem on a model of another machine, priced by the simulator. */

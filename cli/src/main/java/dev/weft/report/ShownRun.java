@@ -28,6 +28,22 @@ public record ShownRun(
         double flopsPerRow,
         Analysis analysis) {
 
+    ShownRun named(String newName) {
+        return new ShownRun(
+                newName,
+                subtitle,
+                simulated,
+                verdict,
+                conclusion,
+                facts,
+                details,
+                views,
+                call,
+                bytesPerRow,
+                flopsPerRow,
+                analysis);
+    }
+
     /** Whether it was right. */
     public record Verdict(State state, String text) {}
 

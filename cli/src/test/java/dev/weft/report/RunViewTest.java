@@ -37,6 +37,23 @@ class RunViewTest {
     }
 
     @Test
+    void runsOfOneNameAreToldApart() {
+        ShownRun one = new RecordMaker().shown();
+        ShownRun other = new RecordMaker().ranks(4, 2).shown();
+        ShownRun named = new RecordMaker().label("before").shown();
+        assertEquals(
+                List.of("r.json: " + one.subtitle(), "before", "r.json: " + other.subtitle()),
+                names(one, named, other));
+        assertEquals(
+                List.of("r.json: " + one.subtitle() + " #1", "r.json: " + one.subtitle() + " #2"),
+                names(one, new RecordMaker().shown()));
+    }
+
+    private static List<String> names(ShownRun... runs) {
+        return PageData.comparison(List.of(runs)).runs().stream().map(ShownRun::name).toList();
+    }
+
+    @Test
     void theSubtitleSaysWhatRanWhere() {
         assertEquals(
                 "4 ranks in 2 groups (threads) on cpu, mesh-pull, [512 x 32] x [32 x 16], fp16",

@@ -294,7 +294,7 @@ abstract class SourceCommand<R extends SourceRun> extends WeftCommand
             RunRecord record, JsonTarget.Content content, Function<CallSpans, ShownRun> shown)
             throws IOException {
         CallSpans call = CallSpans.of(record);
-        String what = record.simulated() ? "one call" : "the last call";
+        String what = record.simulated() ? "one call" : "a measured call";
         TimelinePicture.draw(console, what, call, options.ascii);
         json.write(
                 generator -> {

@@ -1,5 +1,7 @@
 package dev.weft.cli.run;
 
+import static dev.weft.report.Text.text;
+
 import dev.weft.cli.console.Console;
 import dev.weft.cli.console.JsonTarget;
 import dev.weft.cli.console.TextTarget;
@@ -49,7 +51,7 @@ final class RunOutputs {
     void write(RunRecord unlabelled) throws IOException {
         RunRecord record = unlabelled.labelled(options.label);
         new Summary(console).print(record);
-        String call = record.simulated() ? "one call" : "the last pipelined call";
+        String call = record.simulated() ? "one call" : "the pipelined call nearest to the median";
         TimelinePicture.draw(console, call, CallSpans.of(record), options.ascii);
         new Summary(console).conclusion(record);
         json.write(generator -> RunRecordJson.write(record, generator));
@@ -59,6 +61,11 @@ final class RunOutputs {
     }
 
     static ShownRun shown(RunRecord record) {
-        return RunView.of(record, "weft run");
+        RunRecord.Problem problem = record.problem();
+        return RunView.of(
+                record,
+                text(
+                        "%d x %d x %d, %s, on %d ranks",
+                        problem.m(), problem.k(), problem.n(), problem.aDtype(), problem.ranks()));
     }
 }

@@ -6,6 +6,8 @@ import dev.weft.op.Operator;
 import dev.weft.op.Operator.View;
 import dev.weft.op.Result;
 import dev.weft.op.Timeline;
+import dev.weft.statistics.Quantiles;
+import java.util.Arrays;
 import java.util.function.Consumer;
 
 /**
@@ -19,6 +21,9 @@ public record ViewRounds(Transport world, int warmup, int iterations, Progress p
     /** Least time between two things that a watched rank tells. */
     private static final long TELL_NS = 400_000_000L;
 
+    /** Of so many rounds, the latest ones, what the calls did is kept until the median is known. */
+    private static final int KEPT = 16;
+
     /** What is measured; every call is collective. */
     public interface Calls {
 
@@ -29,7 +34,7 @@ public record ViewRounds(Transport world, int warmup, int iterations, Progress p
         Timeline timeline();
     }
 
-    /** The times of all rounds, and what the last pipelined call did. */
+    /** The times of all rounds, and what the pipelined call nearest to the median did. */
     public record Measured(ViewTimes times, Timeline timeline) {}
 
     /** The calls of an operator that has its shard in place. */
@@ -55,7 +60,8 @@ public record ViewRounds(Transport world, int warmup, int iterations, Progress p
      */
     public Measured measure(Calls calls, Operator<?> sequential, Consumer<Measured> listener) {
         ViewTimes times = ViewTimes.of(iterations);
-        Timeline timeline = null;
+        Timeline[] timelines = new Timeline[KEPT];
+        long[] slowest = new long[iterations];
         int rounds = warmup + iterations;
         long toldNs = System.nanoTime();
         progress.begin("measuring", rounds);
@@ -76,19 +82,37 @@ public record ViewRounds(Transport world, int warmup, int iterations, Progress p
             times.pipelined()[at] = calls.fusedNs(View.PIPELINED);
             times.progressCpu()[at] = ownCpuNs() - cpuNs;
             boolean tells = listener != null && round >= warmup && isTime(toldNs);
-            if (round == rounds - 1 || tells) {
+            if (round >= warmup) {
+                slowest[at] = slowest(times.pipelined()[at]);
                 // Clocks of different hosts have nothing in common but the barrier before.
                 long originNs = world == null || world.sharesMemory() ? 0 : metNs;
-                timeline = calls.timeline().since(originNs);
+                timelines[at % KEPT] = calls.timeline().since(originNs);
             }
             if (tells) {
                 toldNs = System.nanoTime();
-                listener.accept(new Measured(times.first(at + 1), timeline));
+                listener.accept(new Measured(times.first(at + 1), timelines[at % KEPT]));
             }
             progress.advance(round + 1);
         }
         progress.end();
-        return new Measured(times, timeline);
+        return new Measured(times, timelines[nearestToMedian(slowest) % KEPT]);
+    }
+
+    /** The time of the slowest rank. Collective. */
+    private long slowest(long ownNs) {
+        return world == null ? ownNs : Arrays.stream(world.exchange(ownNs)).max().orElseThrow();
+    }
+
+    /** The round, of those that are kept, whose time is nearest to the median of all. */
+    static int nearestToMedian(long[] ns) {
+        double median = Quantiles.median(Arrays.stream(ns).asDoubleStream().toArray());
+        int nearest = ns.length - 1;
+        for (int at = Math.max(0, ns.length - KEPT); at < ns.length; at++) {
+            if (Math.abs(ns[at] - median) < Math.abs(ns[nearest] - median)) {
+                nearest = at;
+            }
+        }
+        return nearest;
     }
 
     private long ownCpuNs() {

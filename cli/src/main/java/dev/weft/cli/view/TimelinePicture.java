@@ -63,7 +63,7 @@ public final class TimelinePicture {
         if (console.quiet() || call.ranks().isEmpty()) {
             return;
         }
-        console.line("Timeline:", text("%s of %.3f ms", what, call.endNs() / 1e6));
+        console.line("Timeline:", text("%s, %.3f ms", what, call.endNs() / 1e6));
         forTerminal(call, ascii).lines().forEach(console::draw);
     }
 

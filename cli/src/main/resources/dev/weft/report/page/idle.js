@@ -68,7 +68,7 @@ function addIdleChart(parent, run) {
         series = idleSeries(idle, sourceColourMap(run, theme), theme);
         keyHost.replaceChildren(idleKey(series));
         return {
-            grid: {left: 62, right: 14, top: 6, bottom: 30},
+            grid: {left: 62, right: 30, top: 6, bottom: 30},
             xAxis: valueAxis(theme, (value) => (value === total ? '' : formatTick(value, total)), {max: total}),
             yAxis: nameAxis(theme, idle.map((rank) => `rank ${rank.rank}`),
                 {inverse: true, axisLine: {show: false}}, idle.length > 16 ? 10 : 12),

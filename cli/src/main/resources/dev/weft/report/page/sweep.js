@@ -165,7 +165,7 @@ function curveOption(sweep, field, format) {
     const timeLabel = (value) => (wide ? formatUs(value) : formatTick(value * 1000, largest * 1000));
     const colours = algorithmColours(sweep.algorithms, theme);
     return {
-        grid: {left: 64, right: 16, top: 58, bottom: 46},
+        grid: {left: 64, right: 34, top: 58, bottom: 46},
         legend: {top: 4, left: 0, itemWidth: 22, itemHeight: 9, itemGap: 14, inactiveColor: theme.muted,
             textStyle: {color: theme.ink, fontSize: 12}},
         xAxis: nameAxis(theme, values.map((value) => valueName(x, value)), {name: SWEPT[x], nameGap: 28}),

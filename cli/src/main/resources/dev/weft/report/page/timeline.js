@@ -71,7 +71,7 @@ class Timeline {
             minSpan: Math.min(100, (2000 * this.spans.timeline.unitNs) / this.endNs)};
         return {
             animation: false,
-            grid: {left: this.labelPx(), right: 14, top: PLOT_TOP, bottom: this.layout.bottomPx},
+            grid: {left: this.labelPx(), right: 30, top: PLOT_TOP, bottom: this.layout.bottomPx},
             xAxis: this.timeAxis(theme),
             yAxis: this.rankAxis(theme),
             dataZoom: [
