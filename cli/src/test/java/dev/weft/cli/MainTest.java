@@ -3,12 +3,20 @@ package dev.weft.cli;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 import picocli.CommandLine;
 
 /** The parser that is made for the command that is asked for. */
 class MainTest {
+
+    @TempDir Path folder;
 
     @Test
     void aCommandThatIsNamedIsTheOnlyOneAndTheSame() {
@@ -29,6 +37,36 @@ class MainTest {
         for (String first : new String[] {"--help", "rum", ""}) {
             assertEquals(all, Main.commandLine(first).getSubcommands().keySet());
         }
+    }
+
+    @Test
+    void completionKnowsValues() {
+        for (String shell : List.of("bash", "fish")) {
+            String script = Invocation.of("completion", shell).out();
+            for (String value : List.of("bidirectional-ring", "h200-nvlink8", "column-sharded")) {
+                assertTrue(script.contains(value), shell + " " + value);
+            }
+        }
+        Invocation.of("completion", "tcsh").assertRefused("shell 'tcsh': expected one of bash");
+    }
+
+    /** Bash itself completes a value. */
+    @Test
+    void bashCompletesValues() throws IOException, InterruptedException {
+        Path script = folder.resolve("weft.bash");
+        Files.writeString(script, Invocation.of("completion").out());
+        Process bash =
+                new ProcessBuilder(
+                                "bash",
+                                "-c",
+                                "source '%s'; COMP_WORDS=(weft run --algorithm mesh-pu); COMP_CWORD=3;"
+                                                .formatted(script)
+                                        + " _complete_weft 2>/dev/null; echo \"${COMPREPLY[@]}\"")
+                        .redirectErrorStream(true)
+                        .start();
+        String found = new String(bash.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+        assertEquals(0, bash.waitFor(), found);
+        assertEquals("mesh-push mesh-pull", found.strip());
     }
 
     @Test

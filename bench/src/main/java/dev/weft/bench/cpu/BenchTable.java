@@ -20,6 +20,8 @@ final class BenchTable implements BenchCase.Sink {
 
     private static final String FORM = "%-8s %-58s %-36s %8s  %s";
 
+    private static final String PASS = "pass";
+
     /** Figures that are worth a look at once, by name, with their words. */
     private static final Map<String, String> KEY_FIGURES = keyFigures();
 
@@ -27,14 +29,17 @@ final class BenchTable implements BenchCase.Sink {
     private static final int FIGURES = 4;
 
     private final Consumer<String> out;
+    private final boolean quick;
     private final List<BenchRow> rows = new ArrayList<>();
     private final List<BenchRecord.Skipped> skipped = new ArrayList<>();
     private final Map<String, Double> figures = new LinkedHashMap<>();
 
     /**
+     * @param quick whether problems are too small for a verdict: none is shown
      * @param out takes lines
      */
-    BenchTable(Consumer<String> out) {
+    BenchTable(boolean quick, Consumer<String> out) {
+        this.quick = quick;
         this.out = out;
     }
 
@@ -52,7 +57,7 @@ final class BenchTable implements BenchCase.Sink {
         words.put("pipelinedNs", "pipelined");
         words.put("limit", "limit");
         words.put("copyLimit", "copy limit");
-        words.put("pass", "pass");
+        words.put(PASS, "pass");
         return words;
     }
 
@@ -97,11 +102,11 @@ final class BenchTable implements BenchCase.Sink {
         figures.put(name, value);
     }
 
-    private static String figures(Map<String, Double> figures) {
+    private String figures(Map<String, Double> figures) {
         List<String> words = new ArrayList<>();
         KEY_FIGURES.forEach(
                 (name, word) -> {
-                    if (figures.containsKey(name)) {
+                    if (figures.containsKey(name) && !(quick && name.equals(PASS))) {
                         words.add(word + " " + figure(name, figures.get(name)));
                     }
                 });
@@ -110,13 +115,18 @@ final class BenchTable implements BenchCase.Sink {
                     .filter(f -> !KEY_FIGURES.containsKey(f.getKey()))
                     .filter(f -> !f.getKey().endsWith("SpreadNs"))
                     .limit(FIGURES - words.size())
-                    .forEach(f -> words.add(f.getKey() + " " + figure(f.getKey(), f.getValue())));
+                    .forEach(f -> words.add(word(f.getKey()) + figure(f.getKey(), f.getValue())));
         }
         return String.join(", ", words);
     }
 
+    /** Its value says the unit. */
+    private static String word(String name) {
+        return (name.endsWith("Ns") ? name.substring(0, name.length() - 2) : name) + " ";
+    }
+
     private static String figure(String name, double value) {
-        if (name.equals("pass")) {
+        if (name.equals(PASS)) {
             return value == 1 ? "yes" : "NO";
         }
         if (value == Math.rint(value) && !name.endsWith("Ns")) {
@@ -126,12 +136,12 @@ final class BenchTable implements BenchCase.Sink {
     }
 
     /** By item and peer: how many rows, and between what their ratios lie. */
-    void summary(boolean quick) {
+    void summary() {
         Map<String, List<BenchRow>> groups =
                 rows.stream()
                         .collect(
                                 Collectors.groupingBy(
-                                        row -> row.item() + " beside " + row.peer(),
+                                        row -> row.item() + ", compared with " + row.peer(),
                                         LinkedHashMap::new,
                                         Collectors.toList()));
         out.accept("");
@@ -145,7 +155,7 @@ final class BenchTable implements BenchCase.Sink {
         }
     }
 
-    private static String summary(String name, List<BenchRow> group) {
+    private String summary(String name, List<BenchRow> group) {
         double[] ratios = group.stream().mapToDouble(BenchRow::ratio).toArray();
         String line =
                 text(
@@ -156,10 +166,10 @@ final class BenchTable implements BenchCase.Sink {
                         Quantiles.quantile(ratios, 0),
                         Quantiles.quantile(ratios, 1),
                         Quantiles.median(ratios));
-        long judged = group.stream().filter(row -> row.figures().containsKey("pass")).count();
+        long judged = group.stream().filter(row -> row.figures().containsKey(PASS)).count();
         long passed =
-                group.stream().filter(row -> row.figures().getOrDefault("pass", 0.0) == 1).count();
-        return judged == 0 ? line : line + text(", %d of %d pass", passed, judged);
+                group.stream().filter(row -> row.figures().getOrDefault(PASS, 0.0) == 1).count();
+        return judged == 0 || quick ? line : line + text(", %d of %d pass", passed, judged);
     }
 
     private static String text(String form, Object... values) {

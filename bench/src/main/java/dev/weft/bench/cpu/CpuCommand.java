@@ -111,7 +111,7 @@ public final class CpuCommand extends DeviceBench {
         JsonTarget target = new JsonTarget(json, out);
         checkOutputs();
         Console console = new Console(out, target.toStandardOutput());
-        BenchTable table = new BenchTable(console::print);
+        BenchTable table = new BenchTable(quick, console::print);
         String startedAt = now();
         noteLoad(table, console);
         table.head();
@@ -123,7 +123,7 @@ public final class CpuCommand extends DeviceBench {
                 }
             }
         }
-        table.summary(quick);
+        table.summary();
         BenchRecord bench =
                 new BenchRecord(
                         machine(used, table.figures()),

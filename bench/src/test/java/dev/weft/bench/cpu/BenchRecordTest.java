@@ -20,7 +20,7 @@ import org.junit.jupiter.api.Test;
 class BenchRecordTest {
 
     private final List<String> printed = new ArrayList<>();
-    private final BenchTable table = new BenchTable(printed::add);
+    private final BenchTable table = new BenchTable(false, printed::add);
 
     private String json() throws IOException {
         Map<String, Object> machine = new LinkedHashMap<>();
@@ -72,18 +72,26 @@ class BenchRecordTest {
     }
 
     @Test
+    void smallProblemsGetNoVerdict() {
+        BenchTable quick = new BenchTable(true, printed::add);
+        quick.row(new BenchRow("fused", "one", "MPI", 0.5, Map.of("pass", 0.0)));
+        quick.summary();
+        assertTrue(printed.stream().noneMatch(line -> line.contains("pass")), printed.toString());
+    }
+
+    @Test
     void rowsArePrintedAsTheyComeAndSummedUpAtTheEnd() {
         table.row(new BenchRow("fused", "one", "MPI", 0.5, Map.of("pass", 0.0)));
         table.row(new BenchRow("fused", "two", "MPI", 1.5, Map.of("pass", 1.0)));
         table.row(new BenchRow("startup", "x", "y", 2, Map.of("coldNs", 1.5e6)));
         assertEquals(3, printed.size());
         assertTrue(printed.get(1).contains("1.500  pass yes"), printed.get(1));
-        assertTrue(printed.get(2).contains("coldNs 1.500 ms"), printed.get(2));
-        table.summary(false);
+        assertTrue(printed.get(2).contains("  cold 1.500 ms"), printed.get(2));
+        table.summary();
         assertTrue(
                 printed.contains(
-                        "fused beside MPI: 2 rows, ratio 0.500 to 1.500, median 1.000, 1 of 2"
-                                + " pass"),
+                        "fused, compared with MPI: 2 rows, ratio 0.500 to 1.500, median 1.000, 1 of"
+                                + " 2 pass"),
                 printed.toString());
     }
 }
