@@ -93,7 +93,9 @@ class AlgorithmIT {
         ChildProcess run = weft("plan -v h200-nvlink8 -n 4 --gm 512 --dump --algorithm " + NAME);
         assertEquals(0, run.code(), run::toString);
         assertTrue(run.out().lines().anyMatch(l -> l.startsWith(NAME + ": ")), run::toString);
-        assertTrue(run.out().contains("of rank 1 to rank 2, each once it has come"), run::toString);
+        assertTrue(
+                run.out().contains("of rank 1 to rank 2, each after it has arrived"),
+                run::toString);
     }
 
     @Test

@@ -126,7 +126,7 @@ final class PlanText {
                         chunks(run),
                         first.source(),
                         put ? "to rank " + first.to() : "from rank " + first.from(),
-                        first.isForward() ? ", each once it has come" : "",
+                        first.isForward() ? ", each after it has arrived" : "",
                         first.credit() == 0
                                 ? ""
                                 : ", once that rank has released " + first.credit());

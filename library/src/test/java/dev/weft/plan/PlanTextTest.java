@@ -20,7 +20,7 @@ class PlanTextTest {
                         "rank 0",
                         "  lane 0",
                         "    put chunks 0 to 3 of rank 0 to rank 1",
-                        "    put chunks 0 to 3 of rank 2 to rank 1, each once it has come",
+                        "    put chunks 0 to 3 of rank 2 to rank 1, each after it has arrived",
                         "  multiplies",
                         "    rows 0 to 3 of rank 0, in 2 blocks",
                         "    rows 0 to 3 of rank 2, in 2 blocks",
@@ -34,7 +34,7 @@ class PlanTextTest {
         String pingPong = String.join("\n", PlanText.of(PlanCases.pingPongRing(chunks(4), 0)));
         assertTrue(
                 pingPong.contains(
-                        "put chunk 0 of rank 2 to rank 1, each once it has come, once that rank"
+                        "put chunk 0 of rank 2 to rank 1, each after it has arrived, once that rank"
                                 + " has released 1"),
                 pingPong);
         assertTrue(pingPong.contains("releases the shards of ranks [3, 2, 1]"), pingPong);

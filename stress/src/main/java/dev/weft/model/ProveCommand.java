@@ -39,7 +39,9 @@ public final class ProveCommand implements Callable<Integer> {
 
     private static final int FOUND_PROBLEM = 1;
     private static final int LINES_OF_TRACE = 8;
-    private static final String ROW = "%-37s %5s  %-15s %5s  %-7s %9s %11s %5s  %-8s %7s  %s%n";
+
+    /** After the label, which is as wide as the longest. */
+    private static final String ROW = " %5s  %-15s %5s  %-7s %9s %11s %5s  %-8s %7s  %s%n";
 
     @Spec private CommandSpec spec;
 
@@ -64,6 +66,7 @@ public final class ProveCommand implements Callable<Integer> {
     private Integer mostStates;
 
     private PrintWriter out;
+    private int labelWidth;
 
     @Override
     public Integer call() {
@@ -122,8 +125,12 @@ public final class ProveCommand implements Callable<Integer> {
     }
 
     private boolean proves(List<Entry> entries) {
-        out.printf(
-                ROW,
+        labelWidth =
+                entries.stream()
+                        .mapToInt(entry -> entry.setting().label().length())
+                        .max()
+                        .orElse(0);
+        row(
                 "algorithm",
                 "ranks",
                 "chunks",
@@ -144,6 +151,11 @@ public final class ProveCommand implements Callable<Integer> {
         return proven == entries.size();
     }
 
+    private void row(String label, Object... cells) {
+        out.print(label + " ".repeat(Math.max(0, labelWidth - label.length())));
+        out.printf(ROW, cells);
+    }
+
     private boolean proves(Entry entry) {
         long start = System.nanoTime();
         Setting setting = entry.setting();
@@ -151,8 +163,7 @@ public final class ProveCommand implements Callable<Integer> {
         SearchResult outcome = Explorer.explore(model, entry.search(), limit());
         Leads leads = Leads.of(model);
         boolean proven = outcome.isProven() && leads.areAllowed();
-        out.printf(
-                ROW,
+        row(
                 setting.label(),
                 setting.ranks(),
                 setting.chunkCounts(),

@@ -4,12 +4,14 @@ import static dev.weft.report.Text.text;
 
 import com.fasterxml.jackson.core.JsonGenerator;
 import dev.weft.cli.compat.ProductRun.At;
+import dev.weft.cli.console.UsageException;
 import dev.weft.cli.options.GroupsOption;
 import dev.weft.cli.options.SourceOptions;
 import dev.weft.compat.Fgcc;
 import dev.weft.compat.FgccConfig;
 import dev.weft.compat.FgccResult;
 import dev.weft.cuda.DeviceMatrix;
+import dev.weft.fabric.ReplicaGroups;
 import dev.weft.gemm.Deviation;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.PlanWriter;
@@ -99,9 +101,18 @@ public final class FgccCommand extends ProductCommand {
     ProductRun run(int count, Arena arena) {
         lnc = source.lnc();
         config = new FgccConfig(lnc, onChipBytes);
+        ReplicaGroups lists = groups.in(count);
+        for (List<Integer> group : lists.groups()) {
+            // Before a simulation too, which prepares nothing.
+            if (group.size() % 2 != 0) {
+                throw new UsageException(
+                        "tp_degree %s: expected an even number of ranks in each group",
+                        group.size());
+            }
+        }
         return new ProductRun(
                 this,
-                groups.in(count),
+                lists,
                 source.m(256),
                 source.k(1024),
                 SourceOptions.size("--n-global", n, 1024),

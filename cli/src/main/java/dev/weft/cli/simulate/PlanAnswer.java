@@ -14,7 +14,7 @@ import java.util.List;
 
 /**
  * What a machine model says of a problem: the best way for each number of ranks, where overlap
- * stops paying for the fastest of them, and what a better machine would buy.
+ * stops paying for the fastest of them, and what a better machine would gain.
  *
  * @param choices one for each number of ranks that the machine can have, in the order asked for
  * @param byRows gains for other numbers of rows, fewest first

@@ -35,7 +35,7 @@ import picocli.CommandLine.Option;
         description =
                 "Says which algorithm, chunks and number of ranks are fastest for a problem on a"
                         + " model of a machine, where overlap stops paying, and what faster links,"
-                        + " more on-chip memory or a faster engine would buy. Nothing is"
+                        + " more on-chip memory or a faster engine would gain. Nothing is"
                         + " multiplied.",
         footer = {
             "",

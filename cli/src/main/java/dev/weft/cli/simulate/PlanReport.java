@@ -68,7 +68,7 @@ record PlanReport(
                         + "):");
         console.print("  by rows:  " + byRows());
         console.print("  by links: " + byLinks());
-        console.print("Twice as much would buy:");
+        console.print("If one of these were doubled:");
         for (Upgrade upgrade : answer.upgrades()) {
             console.print(
                     text(
