@@ -56,7 +56,7 @@ public record EpilogueData(String text, Matrix bias, Matrix residual) {
         if (!has(step, text)) {
             return null;
         }
-        int halves = has(SWIGLU, text) ? 2 : 1;
+        int halves = columnsJoined(text);
         Matrix matrix = Matrix.allocate(arena, type, rows, problem.cols(rank) / halves);
         DataFolder.fill(
                 DataFolder.source(problem, stream),
@@ -73,7 +73,12 @@ public record EpilogueData(String text, Matrix bias, Matrix residual) {
 
     /** Columns of the rank's C: half of its columns of B if swiglu joins gate and up. */
     public static long cols(String text, ProblemSpec problem, int rank) {
-        return has(SWIGLU, text) ? problem.cols(rank) / 2 : problem.cols(rank);
+        return problem.cols(rank) / columnsJoined(text);
+    }
+
+    /** Columns of B that make one of C. */
+    static int columnsJoined(String text) {
+        return has(SWIGLU, text) ? 2 : 1;
     }
 
     /**

@@ -18,21 +18,23 @@ public final class WholeProduct {
     /**
      * Writes the Cs of all groups, one below the other.
      *
+     * @param epilogue its steps, which may join columns; null if there are none
      * @param file as {@link MatrixFiles} names it
      * @return its shape and type
      */
-    public static String write(DataFolder folder, String file) throws IOException {
+    public static String write(DataFolder folder, String epilogue, String file) throws IOException {
         ProblemSpec spec = folder.spec();
         List<List<Integer>> groups = spec.replicaGroups().groups();
         try (Arena arena = Arena.ofConfined()) {
-            Matrix whole =
-                    Matrix.allocate(arena, spec.outType(), groups.size() * spec.m(), spec.n());
+            // Swiglu makes one column of two, on every rank alike.
+            long joined = spec.n() / EpilogueData.columnsJoined(epilogue);
+            Matrix whole = Matrix.allocate(arena, spec.outType(), groups.size() * spec.m(), joined);
             for (int group = 0; group < groups.size(); group++) {
                 // Ranks that have the same of C have the same bits.
                 boolean parts = spec.columnSharded() || spec.sums() != null && !spec.sums().all();
                 List<Integer> ranks = groups.get(group);
                 for (int rank : parts ? ranks : ranks.subList(0, 1)) {
-                    copy(folder, rank, whole.rows(group * spec.m(), spec.m()));
+                    copy(folder, epilogue, rank, whole.rows(group * spec.m(), spec.m()));
                 }
             }
             MatrixFiles.write(file, whole);
@@ -40,7 +42,7 @@ public final class WholeProduct {
         }
     }
 
-    private static void copy(DataFolder folder, int rank, Matrix target) {
+    private static void copy(DataFolder folder, String epilogue, int rank, Matrix target) {
         ProblemSpec spec = folder.spec();
         Path output = folder.output(rank);
         if (!Files.isRegularFile(output)) {
@@ -49,9 +51,10 @@ public final class WholeProduct {
                             .formatted(output));
         }
         long rows = spec.rowsOfC(rank);
-        long cols = spec.cols(rank);
+        long cols = EpilogueData.cols(epilogue, spec, rank);
+        long firstCol = spec.firstCol(rank) / EpilogueData.columnsJoined(epilogue);
         try (Arena arena = Arena.ofShared()) {
-            target.block(spec.firstRowOfC(rank), rows, spec.firstCol(rank), cols)
+            target.block(spec.firstRowOfC(rank), rows, firstCol, cols)
                     .copyFrom(DataFolder.read(output, spec.outType(), rows, cols, arena));
         }
     }

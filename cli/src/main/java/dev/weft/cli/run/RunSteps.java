@@ -104,7 +104,10 @@ record RunSteps(
         if (options.c != null && verification.passed()) {
             console.info(
                     "C %s is in %s"
-                            .formatted(WholeProduct.write(inputs.folder(), options.c), options.c));
+                            .formatted(
+                                    WholeProduct.write(
+                                            inputs.folder(), execution.epilogue(), options.c),
+                                    options.c));
         } else if (inputs.fromFiles() && options.c == null) {
             console.info(
                     "What each rank has of C is in %s; --c FILE writes the whole C"
