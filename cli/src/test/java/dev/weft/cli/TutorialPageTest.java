@@ -1,0 +1,176 @@
+package dev.weft.cli;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import dev.weft.cuda.Gpu;
+import dev.weft.plan.PlanWriter;
+import java.io.IOException;
+import java.net.URL;
+import java.net.URLClassLoader;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.spi.ToolProvider;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/**
+ * The commands and the code of docs/tutorial.md, taken out of the page and run in this process.
+ * Other tests run what takes longer: the demo (RunTest), its program (ExamplesIT), and programs as
+ * processes (LaunchIT) and under MPI (MlpIT).
+ */
+class TutorialPageTest {
+
+    private static final List<String> RUN_ELSEWHERE =
+            List.of("./weft demo", "./weft launch", "java ", "mpirun ");
+    private static final Path FIRST = Path.of("..", "examples", "first", "First.java");
+
+    @TempDir Path folder;
+
+    /** The blocks of a language, step by step. */
+    private static List<String> blocks(String language) throws IOException {
+        String page = Files.readString(Path.of("..", "docs", "tutorial.md"));
+        Matcher block = Pattern.compile("(?s)```" + language + "\n(.*?)```").matcher(page);
+        List<String> found = new ArrayList<>();
+        while (block.find()) {
+            found.add(block.group(1));
+        }
+        return found;
+    }
+
+    private static List<String> commands() throws IOException {
+        return blocks("sh").stream().flatMap(String::lines).toList();
+    }
+
+    /** Files go to a folder of the test's own. */
+    private Invocation weft(String command) {
+        List<String> words =
+                Stream.of(command.substring("./weft ".length()).split(" "))
+                        .map(word -> word.matches(".*\\.(json|html|npy)") ? inFolder(word) : word)
+                        .collect(ArrayList::new, List::add, List::addAll);
+        if (words.getFirst().equals("run")) {
+            words.addAll(List.of("--data-dir", inFolder("out")));
+            if (!words.contains("sim")) {
+                words.addAll(List.of("--warmup", "1", "--iterations", "3"));
+            }
+            if (!command.contains("--algorithm") && !words.contains("sim")) {
+                // Auto would first measure this machine.
+                words.addAll(List.of("--algorithm", "mesh-push"));
+            }
+        }
+        return Invocation.of(words.toArray(String[]::new));
+    }
+
+    private String inFolder(String file) {
+        return folder.resolve(file).toString();
+    }
+
+    private void assertRuns(String command) {
+        Invocation run = weft(command);
+        assertEquals(0, run.code(), command + "\n" + run.err());
+    }
+
+    @Test
+    void everyCommandRuns() throws Exception {
+        try (URLClassLoader own = compiled()) {
+            Thread thread = Thread.currentThread();
+            ClassLoader before = thread.getContextClassLoader();
+            thread.setContextClassLoader(own);
+            try {
+                for (String command : commands()) {
+                    if (command.startsWith("./weft ") && !isRunElsewhere(command)) {
+                        assertRuns(command);
+                    }
+                }
+            } finally {
+                thread.setContextClassLoader(before);
+            }
+        }
+        for (String file : List.of("ring.html", "both.html")) {
+            assertTrue(Files.size(folder.resolve(file)) > 0, file);
+        }
+    }
+
+    private static boolean isRunElsewhere(String command) {
+        return RUN_ELSEWHERE.stream().anyMatch(command::startsWith)
+                || command.contains("-r cuda")
+                || command.contains("--a ");
+    }
+
+    @Test
+    void matricesOfNumPyAreMultiplied() throws Exception {
+        String python = blocks("python").getFirst();
+        List<String> command =
+                List.of("sh", "-c", "cd \"$0\" && python3 -c \"$1\"", folder.toString(), python);
+        ChildProcess saved = ChildProcess.of(folder, command).run();
+        assumeTrue(saved.code() == 0, "python3 has no NumPy: " + saved.err());
+        assertRuns(the("--a "));
+        assertTrue(Files.size(folder.resolve("c.npy")) > 300 * 50 * 4);
+    }
+
+    private static String the(String part) throws IOException {
+        return commands().stream().filter(line -> line.contains(part)).findFirst().orElseThrow();
+    }
+
+    /** The page's own plan, with the service file that its commands write. */
+    private URLClassLoader compiled() throws Exception {
+        String source = blocks("java").getLast();
+        Path file = Files.writeString(folder.resolve("FarthestFirst.java"), source);
+        Path classes = folder.resolve("mine");
+        String libraries =
+                Path.of(
+                                PlanWriter.class
+                                        .getProtectionDomain()
+                                        .getCodeSource()
+                                        .getLocation()
+                                        .toURI())
+                        .toString();
+        ToolProvider javac = ToolProvider.findFirst("javac").orElseThrow();
+        assertEquals(
+                0,
+                javac.run(
+                        System.out,
+                        System.err,
+                        "-cp",
+                        libraries,
+                        "-d",
+                        classes.toString(),
+                        file.toString()));
+        Path service = classes.resolve("META-INF/services/dev.weft.plan.PlanWriter");
+        assertTrue(
+                commands()
+                        .contains(
+                                "echo FarthestFirst > mine/META-INF/services/"
+                                        + service.getFileName()));
+        Files.createDirectories(service.getParent());
+        Files.writeString(service, "FarthestFirst\n");
+        return new URLClassLoader(
+                new URL[] {classes.toUri().toURL()}, PlanWriter.class.getClassLoader());
+    }
+
+    @Test
+    void itsProgramIsThatOfTheExample() throws IOException {
+        List<String> program = Files.readString(FIRST).lines().map(String::strip).toList();
+        List<String> shown = blocks("java").getFirst().lines().map(String::strip).toList();
+        assertTrue(program.containsAll(shown), shown.toString());
+        for (String command : commands()) {
+            if (isRunElsewhere(command) && command.contains("java ")) {
+                // The example's own page has it, with the library's jars in a variable.
+                String start = command.substring(0, command.indexOf("java "));
+                assertTrue(program.stream().anyMatch(line -> line.contains(start)), command);
+            }
+        }
+    }
+
+    @Test
+    void itsGpuCommandRuns() throws IOException {
+        assumeTrue(Gpu.unavailable().isEmpty(), () -> "no GPU: " + Gpu.unavailable().orElseThrow());
+        assertRuns(the("-r cuda"));
+    }
+}
