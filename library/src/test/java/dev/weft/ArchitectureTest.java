@@ -92,7 +92,9 @@ class ArchitectureTest {
                     entry("predict", Set.of("search", "sim", "plan", "tensor")),
                     entry("search", Set.of("sim", "fabric", "plan", "tensor", "statistics")),
                     entry("sim", Set.of("plan", "tensor", "files", "json", "text")),
-                    entry("fabric", Set.of("plan", "ffi", "files", "telemetry", "time", "threads")),
+                    entry(
+                            "fabric",
+                            Set.of("plan", "ffi", "files", "telemetry", "text", "time", "threads")),
                     entry("gemm", Set.of("tensor", "ffi", "telemetry")),
                     entry("files", Set.of()),
                     entry("tensor", Set.of("files", "json", "text")),

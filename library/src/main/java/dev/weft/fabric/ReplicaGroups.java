@@ -1,5 +1,7 @@
 package dev.weft.fabric;
 
+import static dev.weft.text.SafeText.excerpt;
+
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashSet;
@@ -38,12 +40,12 @@ public record ReplicaGroups(List<List<Integer>> groups) {
                 if (rank < 0) {
                     throw new IllegalArgumentException(
                             "rank %s in replica groups %s: expected zero or more"
-                                    .formatted(rank, text(groups)));
+                                    .formatted(rank, excerpt(text(groups))));
                 }
                 if (!seen.add(rank)) {
                     throw new IllegalArgumentException(
                             "rank %s is twice in replica groups %s: expected each rank once"
-                                    .formatted(rank, text(groups)));
+                                    .formatted(rank, excerpt(text(groups))));
                 }
             }
         }
@@ -89,7 +91,7 @@ public record ReplicaGroups(List<List<Integer>> groups) {
             } catch (NumberFormatException e) {
                 throw new IllegalArgumentException(
                         "replica group \"%s\": expected ranks with commas between them, and slashes between groups, as in 0,2,4,6/1,3,5,7"
-                                .formatted(group),
+                                .formatted(excerpt(group)),
                         e);
             }
         }
@@ -134,7 +136,7 @@ public record ReplicaGroups(List<List<Integer>> groups) {
                 if (rank >= ranks) {
                     throw new IllegalArgumentException(
                             "rank %s in replica groups %s: expected ranks 0 to %s, which the world has"
-                                    .formatted(rank, this, ranks - 1));
+                                    .formatted(rank, excerpt(toString()), ranks - 1));
                 }
             }
         }

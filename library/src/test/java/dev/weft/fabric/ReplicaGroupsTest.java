@@ -2,6 +2,7 @@ package dev.weft.fabric;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -47,6 +48,12 @@ class ReplicaGroupsTest {
             })
     void overlapsAndRanksThatAreNotThereAreRefused(String text, String message) {
         assertEquals(message, refusal(() -> ReplicaGroups.parse(text).in(4)));
+    }
+
+    @Test
+    void aLongListIsNotRepeatedInFull() {
+        String message = refusal(() -> ReplicaGroups.parse("9".repeat(5000)));
+        assertTrue(message.length() < 300, message);
     }
 
     @ParameterizedTest

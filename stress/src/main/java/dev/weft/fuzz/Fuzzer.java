@@ -15,10 +15,6 @@ import java.util.function.LongPredicate;
  * further inside the reader: what instrumented code would tell of branches, the line where it
  * refused tells well enough. The same seed gives the same inputs. Reading happens on a thread of
  * its own, which is left behind if it does not answer.
- *
- * <p>Why not Jazzer: its coverage comes from a native library and an agent that rewrites classes,
- * which ties the build to the processors and class files that its releases know; and it cannot
- * watch what memory an input costs, which is half of what is asked of these readers.
  */
 final class Fuzzer {
 

@@ -1,5 +1,7 @@
 package dev.weft.cli.options;
 
+import static dev.weft.text.SafeText.excerpt;
+
 import dev.weft.cli.console.UsageException;
 import dev.weft.fabric.ReplicaGroups;
 import picocli.CommandLine.Option;
@@ -34,12 +36,13 @@ public final class GroupsOption {
         }
         if (value != 1) {
             throw new UsageException(
-                    "--groups %s with --replica-groups %s: expected one of them", value, lists);
+                    "--groups %s with --replica-groups %s: expected one of them",
+                    value, excerpt(lists));
         }
         try {
             return ReplicaGroups.parse(lists).in(ranks);
         } catch (IllegalArgumentException e) {
-            throw new UsageException("--replica-groups %s: %s", lists, e.getMessage());
+            throw new UsageException("--replica-groups %s: %s", excerpt(lists), e.getMessage());
         }
     }
 }
