@@ -2,7 +2,7 @@
 # Sourced; expects $home and $jdk. Writes inside the clone only, besides Maven's cache and, with extras, Debian
 # packages.
 
-extras="openmpi-bin libopenmpi-dev mpich chromium libopenblas0-pthread"
+extras="openmpi-bin libopenmpi-dev mpich chromium libopenblas0-pthread python3-pandas"
 
 run_tests() {
     local with_extras=false all=false gpu=false word code=0
