@@ -3,6 +3,7 @@ package dev.weft.report.browser;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import dev.weft.cli.ChildProcess;
+import dev.weft.cli.Invocation;
 import java.io.IOException;
 import java.net.URI;
 import java.nio.file.Path;
@@ -10,7 +11,9 @@ import java.util.List;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** The command in a JVM of its own, as users start it; {@link #close} ends what still runs. */
+/**
+ * The command in a JVM of its own, as users start it, which {@link #close} ends; or in this one.
+ */
 final class Weft implements AutoCloseable {
 
     private static final Pattern ADDRESS = Pattern.compile("http://127\\.0\\.0\\.1:\\d+/[\\w-]+/");
@@ -30,15 +33,25 @@ final class Weft implements AutoCloseable {
         return new Weft(ChildProcess.weft(folder, arguments).inFolder().start());
     }
 
-    /** Runs a command of words without blanks, which must succeed. */
-    static void run(Path folder, String words) throws IOException, InterruptedException {
+    /** {@link #run(Path, List)} of words without blanks. */
+    static void run(Path folder, String words) {
         run(folder, List.of(words.split(" ")));
     }
 
-    static void run(Path folder, List<String> arguments) throws IOException, InterruptedException {
-        try (Weft weft = start(folder, arguments)) {
-            weft.awaitSuccess();
-        }
+    /**
+     * A command, which must succeed, in this JVM: its files, and {@code out}, are in the folder.
+     */
+    static void run(Path folder, List<String> arguments) {
+        Invocation run =
+                Invocation.of(
+                        arguments.stream()
+                                .map(word -> isFile(word) ? folder.resolve(word).toString() : word)
+                                .toArray(String[]::new));
+        assertEquals(0, run.code(), run.err() + run.out());
+    }
+
+    private static boolean isFile(String word) {
+        return word.equals("out") || word.endsWith(".json") || word.endsWith(".html");
     }
 
     void awaitSuccess() throws InterruptedException {
