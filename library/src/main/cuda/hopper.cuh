@@ -85,9 +85,12 @@ __device__ __forceinline__ void wgmmaWait() {
 }
 
 // Operands in shared memory lie as the tensor copy lays them out, with 128-byte swizzle; 1024 bytes from 8 rows to the next.
-// The upper word of a descriptor is always the same, and the lower one counts 16 bytes.
+// The upper word of a descriptor is always the same, and the lower one counts 16 bytes. Above its low 18 bits, an address of
+// shared memory tells which block of the cluster it belongs to.
 __device__ __forceinline__ u64 descriptor(u32 low) { return (u64)(1u << 30 | 1024 >> 4) << 32 | low; }
-__device__ __forceinline__ u32 descriptorLow(u32 address, u32 leadingBytes) { return address >> 4 | leadingBytes >> 4 << 16; }
+__device__ __forceinline__ u32 descriptorLow(u32 address, u32 leadingBytes) {
+    return (address & 0x3FFFF) >> 4 | leadingBytes >> 4 << 16;
+}
 
 __device__ __forceinline__ void release(Barriers barriers, int stage) {
     // One thread of a warpgroup speaks for it at one block.
