@@ -434,13 +434,9 @@ class CudaAllGatherMatmulIT {
                     new GatedProduct(
                             kernel,
                             schedule,
-                            java.util.List.of(java.util.List.of(m)),
-                            m,
-                            false,
-                            m,
-                            flags.address(),
-                            stall,
-                            50_000_000)) {
+                            new GatedProduct.Operands(
+                                    java.util.List.of(java.util.List.of(m)), m, false, m),
+                            new GatedProduct.Gates(flags.address(), stall, 50_000_000))) {
                 product.launch(0, 1, stream);
                 stream.synchronize();
                 StallWord.Stall raised = stall.raised().orElseThrow();

@@ -54,6 +54,11 @@ public final class CudaBuffers implements AutoCloseable {
         return flags.address();
     }
 
+    /** What a product waits at for rows in these buffers. */
+    public GatedProduct.Gates gates(long deadlineNs) {
+        return new GatedProduct.Gates(flags(), stall, deadlineNs);
+    }
+
     public StallWord stall() {
         return stall;
     }

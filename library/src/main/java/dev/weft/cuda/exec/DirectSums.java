@@ -176,14 +176,10 @@ public final class DirectSums implements SumRun {
                 new GatedProduct(
                         kernel,
                         TileSchedule.of(List.of(rows), to.cols(), kernel.shape()),
-                        input(of),
-                        sides.getFirst(),
-                        factors.transposed().get(product),
-                        to,
-                        new Sums(null, 0, sides),
-                        buffers.flags(),
-                        buffers.stall(),
-                        deadlineNs));
+                        new GatedProduct.Operands(
+                                input(of), sides.getFirst(), factors.transposed().get(product), to),
+                        buffers.gates(deadlineNs),
+                        new Sums(null, 0, sides)));
         owned.add(launches.getLast());
     }
 

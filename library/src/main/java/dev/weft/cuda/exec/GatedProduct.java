@@ -78,129 +78,124 @@ public final class GatedProduct implements DeviceProduct {
     public record Scales(long ofB, boolean byBlock, long valuesAt) {}
 
     /**
+     * What is multiplied: A, B and where their product goes.
+     *
      * @param places for each place of A its sources, as many in each
-     * @param flags address of the flags
+     * @param transposed whether B is [N, K]
      */
-    public GatedProduct(
-            GatedKernel kernel,
-            TileSchedule schedule,
-            List<List<DeviceMatrix>> places,
-            DeviceMatrix b,
-            boolean bTransposed,
-            DeviceMatrix c,
-            long flags,
-            StallWord stall,
-            long deadlineNs) {
-        this(kernel, schedule, places, b, bTransposed, c, null, null, flags, stall, deadlineNs);
+    public record Operands(
+            List<List<DeviceMatrix>> places, DeviceMatrix b, boolean transposed, DeviceMatrix c) {
+
+        private long k() {
+            return transposed ? b.cols() : b.rows();
+        }
+
+        private long n() {
+            return transposed ? b.rows() : b.cols();
+        }
+    }
+
+    /**
+     * What tiles wait at.
+     *
+     * @param flags their address
+     * @param deadlineNs the longest wait for one of them
+     */
+    public record Gates(long flags, StallWord stall, long deadlineNs) {}
+
+    public GatedProduct(GatedKernel kernel, TileSchedule schedule, Operands operands, Gates gates) {
+        this(kernel, schedule, operands, gates, null, null);
     }
 
     /** One of a kernel of operands with scales; B is [N, K]. */
     public GatedProduct(
             GatedKernel kernel,
             TileSchedule schedule,
-            List<List<DeviceMatrix>> places,
-            DeviceMatrix b,
-            Scales scales,
-            DeviceMatrix c,
-            long flags,
-            StallWord stall,
-            long deadlineNs) {
-        this(kernel, schedule, places, b, true, c, null, scales, flags, stall, deadlineNs);
+            Operands operands,
+            Gates gates,
+            Scales scales) {
+        this(kernel, schedule, operands, gates, null, scales);
     }
 
     /** One of a kernel of sums. */
     public GatedProduct(
-            GatedKernel kernel,
-            TileSchedule schedule,
-            List<List<DeviceMatrix>> places,
-            DeviceMatrix b,
-            boolean bTransposed,
-            DeviceMatrix c,
-            Sums sums,
-            long flags,
-            StallWord stall,
-            long deadlineNs) {
-        this(kernel, schedule, places, b, bTransposed, c, sums, null, flags, stall, deadlineNs);
+            GatedKernel kernel, TileSchedule schedule, Operands operands, Gates gates, Sums sums) {
+        this(kernel, schedule, operands, gates, sums, null);
     }
 
     private GatedProduct(
             GatedKernel kernel,
             TileSchedule schedule,
-            List<List<DeviceMatrix>> places,
-            DeviceMatrix b,
-            boolean bTransposed,
-            DeviceMatrix c,
+            Operands operands,
+            Gates gates,
             Sums sums,
-            Scales scales,
-            long flags,
-            StallWord stall,
-            long deadlineNs) {
+            Scales scales) {
         this.kernel = kernel;
-        long k = bTransposed ? b.cols() : b.rows();
-        long n = bTransposed ? b.rows() : b.cols();
+        List<List<DeviceMatrix>> places = operands.places();
         this.tiles = upload(schedule.tiles());
         this.gates = upload(schedule.gates());
-        this.sources = describe(scales == null ? places : values(places, k, scales), maps());
+        this.sources =
+                describe(scales == null ? places : values(places, operands.k(), scales), maps());
         this.rows = scales == null ? null : describe(places, false);
         this.placeBytes = sources.bytes() / places.size();
         this.signals = upload(schedule.signals());
         this.times = TileTimes.of(schedule, kernel.blocks() / kernel.cluster());
         this.arguments = arena.allocate(PARTS_AT + 16, 64);
         this.pointers = arena.allocate(11 * 8, 8);
-        writeSchedule(schedule, k, flags, stall, deadlineNs);
+        writeSchedule(schedule, operands.k(), gates);
         List<DeviceMatrix> ofParts = sums == null ? List.of() : sums.sides();
         this.sides = ofParts.isEmpty() ? null : describe(List.of(ofParts), maps(), SLAB_COLS);
-        this.parts = ofParts.isEmpty() ? null : upload(parts(ofParts, bTransposed));
+        this.parts = ofParts.isEmpty() ? null : upload(parts(ofParts, operands.transposed()));
         if (sums != null) {
-            writeSums(sums, schedule, bTransposed);
+            writeSums(sums, schedule, operands.transposed());
         }
         if (maps()) {
-            // (schedule, maps of A, map of B, map of C, C, its pitch, n, whether C's map serves)
-            // B in slabs of some columns of C, whichever way it lies.
-            int slab = scales == null ? SLAB_COLS : SCALED_SLAB_COLS;
-            encode(arguments.asSlice(128, CudaModules.TENSOR_MAP_BYTES), b, slab);
-            boolean boxes = c.isAligned();
-            if (boxes) {
-                encode(arguments.asSlice(256, CudaModules.TENSOR_MAP_BYTES), c, C_BOX_ROWS);
-            }
-            arguments.set(JAVA_LONG, 384, c.address());
-            arguments.set(JAVA_LONG, 392, c.rowPitch());
-            arguments.set(JAVA_INT, 400, Math.toIntExact(n));
-            arguments.set(JAVA_INT, 404, boxes ? 1 : 0);
-            if (scales == null) {
-                pointTo(
-                        0,
-                        SOURCES_AT,
-                        128,
-                        256,
-                        384,
-                        392,
-                        400,
-                        404,
-                        SUMS_AT,
-                        PARTS_AT,
-                        PARTS_AT + 8);
-            } else {
-                // (..., rows of A with their scales, scales)
-                writeScales(scales, k, n);
-                pointTo(0, SOURCES_AT, 128, 256, 384, 392, 400, 404, ROWS_AT, SCALES_AT);
-            }
+            writeMaps(operands, scales);
         } else {
-            // (schedule, sources of A, source of B, C, its pitch, n, k, types)
-            arguments.set(JAVA_LONG, 128, b.address());
-            arguments.set(JAVA_LONG, 136, b.pitchBytes());
-            arguments.set(JAVA_LONG, 144, c.address());
-            arguments.set(JAVA_LONG, 152, c.rowPitch());
-            arguments.set(JAVA_INT, 160, Math.toIntExact(n));
-            arguments.set(JAVA_INT, 164, Math.toIntExact(k));
-            // The kernel of any types is told which, and how B lies; one of sums, where they are.
-            arguments.set(JAVA_INT, 168, places.getFirst().getFirst().dtype().ordinal());
-            arguments.set(JAVA_INT, 172, b.dtype().ordinal());
-            arguments.set(JAVA_INT, 176, c.dtype().ordinal());
-            arguments.set(JAVA_INT, 180, bTransposed ? 1 : 0);
-            long last = sums == null ? 168 : SUMS_AT;
-            pointTo(0, SOURCES_AT, 128, 144, 152, 160, 164, last, PARTS_AT, PARTS_AT + 8);
+            writeAddresses(operands, sums != null);
         }
+    }
+
+    /** Schedule, maps of A, map of B, map of C, C, its pitch, n, and whether C's map serves. */
+    private void writeMaps(Operands operands, Scales scales) {
+        // B in slabs of some columns of C, whichever way it lies.
+        int slab = scales == null ? SLAB_COLS : SCALED_SLAB_COLS;
+        encode(arguments.asSlice(128, CudaModules.TENSOR_MAP_BYTES), operands.b(), slab);
+        DeviceMatrix c = operands.c();
+        if (c.isAligned()) {
+            encode(arguments.asSlice(256, CudaModules.TENSOR_MAP_BYTES), c, C_BOX_ROWS);
+        }
+        arguments.set(JAVA_LONG, 384, c.address());
+        arguments.set(JAVA_LONG, 392, c.rowPitch());
+        arguments.set(JAVA_INT, 400, Math.toIntExact(operands.n()));
+        arguments.set(JAVA_INT, 404, c.isAligned() ? 1 : 0);
+        if (scales == null) {
+            long parts = PARTS_AT;
+            pointTo(0, SOURCES_AT, 128, 256, 384, 392, 400, 404, SUMS_AT, parts, parts + 8);
+        } else {
+            // Also rows of A with their scales, and scales.
+            writeScales(scales, operands.k(), operands.n());
+            pointTo(0, SOURCES_AT, 128, 256, 384, 392, 400, 404, ROWS_AT, SCALES_AT);
+        }
+    }
+
+    /** Schedule, sources of A, source of B, C, its pitch, n, k, and types or places of sums. */
+    private void writeAddresses(Operands operands, boolean sums) {
+        DeviceMatrix b = operands.b();
+        DeviceMatrix c = operands.c();
+        arguments.set(JAVA_LONG, 128, b.address());
+        arguments.set(JAVA_LONG, 136, b.pitchBytes());
+        arguments.set(JAVA_LONG, 144, c.address());
+        arguments.set(JAVA_LONG, 152, c.rowPitch());
+        arguments.set(JAVA_INT, 160, Math.toIntExact(operands.n()));
+        arguments.set(JAVA_INT, 164, Math.toIntExact(operands.k()));
+        // The kernel of any types is told which, and how B lies; one of sums, where they are.
+        arguments.set(JAVA_INT, 168, operands.places().getFirst().getFirst().dtype().ordinal());
+        arguments.set(JAVA_INT, 172, b.dtype().ordinal());
+        arguments.set(JAVA_INT, 176, c.dtype().ordinal());
+        arguments.set(JAVA_INT, 180, operands.transposed() ? 1 : 0);
+        long last = sums ? SUMS_AT : 168;
+        pointTo(0, SOURCES_AT, 128, 144, 152, 160, 164, last, PARTS_AT, PARTS_AT + 8);
     }
 
     /** Whether the kernel reads A and B by tensor maps. */
@@ -242,15 +237,14 @@ public final class GatedProduct implements DeviceProduct {
         }
     }
 
-    private void writeSchedule(
-            TileSchedule schedule, long k, long flags, StallWord stall, long deadlineNs) {
+    private void writeSchedule(TileSchedule schedule, long k, Gates waits) {
         MemorySegment at = arguments.asSlice(0, SCHEDULE_BYTES);
         at.set(JAVA_LONG, 0, tiles.address());
         at.set(JAVA_LONG, 8, gates.address());
-        at.set(JAVA_LONG, 16, flags);
-        at.set(JAVA_LONG, 24, stall.deviceAddress());
-        at.set(JAVA_LONG, 32, stall.hostAddress());
-        at.set(JAVA_LONG, 40, deadlineNs);
+        at.set(JAVA_LONG, 16, waits.flags());
+        at.set(JAVA_LONG, 24, waits.stall().deviceAddress());
+        at.set(JAVA_LONG, 32, waits.stall().hostAddress());
+        at.set(JAVA_LONG, 40, waits.deadlineNs());
         at.set(JAVA_INT, 52, schedule.tileCount());
         at.set(JAVA_INT, 56, Math.toIntExact(Math.ceilDiv(k, TileShape.K_BLOCK)));
         at.set(JAVA_INT, CALLS_AHEAD_AT, 1);

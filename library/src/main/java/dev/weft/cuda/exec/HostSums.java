@@ -173,14 +173,13 @@ public final class HostSums implements SumRun {
                 new GatedProduct(
                         kernel,
                         schedule,
-                        factors.input().stream().map(List::of).toList(),
-                        factors.sides().get(i),
-                        factors.transposed().get(i),
-                        c,
-                        new GatedProduct.Sums(starts ? c : null, counters),
-                        flags,
-                        buffers.stall(),
-                        deadlineNs);
+                        new GatedProduct.Operands(
+                                factors.input().stream().map(List::of).toList(),
+                                factors.sides().get(i),
+                                factors.transposed().get(i),
+                                c),
+                        buffers.gates(deadlineNs),
+                        new GatedProduct.Sums(starts ? c : null, counters));
         owned.add(product);
         return product;
     }

@@ -96,13 +96,11 @@ public final class ProgressMatmul implements AutoCloseable {
                     new GatedProduct(
                             kernel,
                             schedule,
-                            List.of(List.of(a)),
-                            b,
-                            bTransposed,
-                            c,
-                            progress.address(),
-                            stall,
-                            WaitTime.nanoseconds(group.deadline()));
+                            new GatedProduct.Operands(List.of(List.of(a)), b, bTransposed, c),
+                            new GatedProduct.Gates(
+                                    progress.address(),
+                                    stall,
+                                    WaitTime.nanoseconds(group.deadline())));
             product.takeAnyWord();
         } catch (RuntimeException | Error e) {
             end.close();
