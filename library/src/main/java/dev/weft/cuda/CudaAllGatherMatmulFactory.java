@@ -89,14 +89,21 @@ record CudaAllGatherMatmulFactory(
         try (GpuStream stream = GpuStream.create()) {
             LaneCounters counters = counters(wanted, plan, list);
             int words = list.flags() + (counters == null ? 0 : counters.words());
-            CudaBuffers buffers = new CudaBuffers(layout, rank, words, stream);
+            boolean few = isOneRowOfTiles(plan, shape);
+            // A tensor copy of rows that are beyond A takes longer than one of rows that are there.
+            long tileRows = few ? shape.rows() : 0;
+            CudaBuffers buffers = new CudaBuffers(layout, rank, words, tileRows, stream);
             made.push(buffers);
             Peers peers = peers(wanted, plan, buffers, shared, list);
             made.push(peers);
             List<List<DeviceMatrix>> places =
-                    List.of(
-                            sources(plan, layout, buffers, peers, 0),
-                            sources(plan, layout, buffers, peers, 1));
+                    few
+                            ? List.of(
+                                    List.of(buffers.room(0, tileRows)),
+                                    List.of(buffers.room(1, tileRows)))
+                            : List.of(
+                                    sources(plan, layout, buffers, peers, 0),
+                                    sources(plan, layout, buffers, peers, 1));
             RingSteps ring =
                     plan.storage() == RankPlan.Storage.PING_PONG
                             ? new RingSteps(plan, list, (DevicePeers) peers)
@@ -112,7 +119,9 @@ record CudaAllGatherMatmulFactory(
                     (i, ranges, awaited) ->
                             product(
                                     kernels.isEmpty() ? null : kernels.get(i),
-                                    ranges,
+                                    few
+                                            ? List.of(RowRange.whole(ranges, shards.totalRows()))
+                                            : ranges,
                                     awaited,
                                     places,
                                     shared,
@@ -200,6 +209,16 @@ record CudaAllGatherMatmulFactory(
                                     share));
         }
         return kernels;
+    }
+
+    /**
+     * Whether all rows are multiplied together: of few rows, reading B takes the time, and with
+     * tiles for every shard it would be read once for each.
+     */
+    private static boolean isOneRowOfTiles(RankPlan plan, TileShape shape) {
+        return shape != null
+                && plan.storage() == RankPlan.Storage.GATHERED
+                && plan.chunks().shards().totalRows() <= shape.rows();
     }
 
     private static ArrivalPlace place(Description wanted, RankPlan plan) {

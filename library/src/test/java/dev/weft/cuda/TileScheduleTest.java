@@ -279,6 +279,22 @@ class TileScheduleTest {
     }
 
     @Test
+    void fewRowsOfSeveralShardsAreOneRowOfTiles() {
+        List<RowRange> shards =
+                List.of(
+                        new RowRange(1, 0, 30, 10, List.of(), false),
+                        new RowRange(2, 0, 40, 20, List.of(new Piece(0, 20, 0, 1)), false),
+                        new RowRange(0, 0, 0, 30, List.of(new Piece(0, 30, 0, 0)), false));
+        RowRange whole = RowRange.whole(shards, 60);
+        assertEquals(List.of(new Piece(40, 20, 0, 1), new Piece(0, 30, 0, 0)), whole.pieces());
+        TileShape shape = new TileShape(128, 256, 256, 4);
+        TileSchedule schedule = TileSchedule.of(List.of(whole), 8192, shape);
+        assertEquals(32, schedule.tileCount());
+        assertEquals(new Tile(0, 60, 256, 256, 0, 0, 0, 2), tiles(schedule).get(1));
+        assertArrayEquals(new int[] {0, 0, 1, 0, 0, 0, 1, 1, 0, 1}, schedule.gates());
+    }
+
+    @Test
     void nothingToMultiplyIsNoTile() {
         TileSchedule schedule =
                 TileSchedule.of(

@@ -22,12 +22,21 @@ public final class CudaBuffers implements AutoCloseable {
     private final StallWord stall;
 
     public CudaBuffers(DeviceLayout layout, int rank, int flagCount, GpuStream stream) {
+        this(layout, rank, flagCount, 0, stream);
+    }
+
+    /**
+     * @param leastRows that a buffer has room for, whatever it holds
+     */
+    public CudaBuffers(
+            DeviceLayout layout, int rank, int flagCount, long leastRows, GpuStream stream) {
         this.layout = layout;
         this.rank = rank;
         this.flagCount = flagCount;
+        long bytes = leastRows * layout.pitchBytes();
         try {
             for (int i = 0; i < 2; i++) {
-                rows[i] = allocate(layout.bytes(rank), stream);
+                rows[i] = allocate(Math.max(bytes, layout.bytes(rank)), stream);
             }
             this.flags = allocate(4L * Math.max(1, flagCount), stream);
             this.stall = new StallWord();
@@ -76,6 +85,12 @@ public final class CudaBuffers implements AutoCloseable {
     /** All shards, where a buffer holds them all. */
     public DeviceMatrix gathered(int parity) {
         return gatheredAt(address(parity));
+    }
+
+    /** The first rows of gathered A, and after its end what there is room for. */
+    public DeviceMatrix room(int parity, long count) {
+        DeviceMatrix all = gathered(parity);
+        return new DeviceMatrix(all.address(), all.dtype(), count, all.cols(), all.rowPitch());
     }
 
     /** All shards in a buffer like those, of this rank or another one. */

@@ -1,5 +1,6 @@
 package dev.weft.cuda.exec;
 
+import java.util.ArrayList;
 import java.util.List;
 
 /**
@@ -29,5 +30,18 @@ public record RowRange(
 
     public RowRange {
         pieces = List.copyOf(pieces);
+    }
+
+    /** All rows of gathered A as one range, whose only source it is. */
+    public static RowRange whole(List<RowRange> ranges, long rows) {
+        List<Piece> all = new ArrayList<>();
+        for (RowRange range : ranges) {
+            for (Piece piece : range.pieces) {
+                long firstRow = piece.firstRow() + range.row - range.sourceRow;
+                all.add(new Piece(firstRow, piece.rows(), piece.firstCol(), piece.flag()));
+            }
+        }
+        boolean lastIsNarrow = !ranges.isEmpty() && ranges.getLast().narrow;
+        return new RowRange(0, 0, 0, rows, all.stream().distinct().toList(), lastIsNarrow);
     }
 }

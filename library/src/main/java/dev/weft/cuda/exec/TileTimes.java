@@ -149,6 +149,7 @@ public final class TileTimes implements AutoCloseable {
                     to.add(new ArrayList<>());
                 }
                 List<Span> spans = to.get(worker);
+                int source = source(tile, origins);
                 long at = busy[2 * tile];
                 for (int i = 0; i < schedule.gates(tile); i++) {
                     long from = Math.max(at, wait(tile, i, 0));
@@ -157,7 +158,7 @@ public final class TileTimes implements AutoCloseable {
                         continue;
                     }
                     if (from > at) {
-                        spans.add(product(tile, at, from));
+                        spans.add(product(tile, source, at, from));
                     }
                     int flag = schedule.awaitedFlag(tile, i);
                     CopyList.Origin origin = origins.get(flag);
@@ -175,12 +176,19 @@ public final class TileTimes implements AutoCloseable {
                                     until - zeroNs));
                     at = until;
                 }
-                spans.add(product(tile, at, Math.max(at, busy[2 * tile + 1])));
+                spans.add(product(tile, source, at, Math.max(at, busy[2 * tile + 1])));
             }
         }
 
-        private Span product(int tile, long fromNs, long untilNs) {
-            int source = schedule.source(tile);
+        /** Whose rows a tile has; of a tile with those of several, whose come last. */
+        private int source(int tile, List<CopyList.Origin> origins) {
+            int gates = schedule.gates(tile);
+            return gates == 0
+                    ? schedule.source(tile)
+                    : origins.get(schedule.awaitedFlag(tile, gates - 1)).source();
+        }
+
+        private Span product(int tile, int source, long fromNs, long untilNs) {
             return Timeline.Span.local(
                     Kind.COMPUTE,
                     source,
