@@ -22,11 +22,11 @@ record ArrivalPrice(Machine machine, TileGrid grid, DType aType, long k, long n,
         }
     }
 
-    /** For each column of A and of a tile, while copies run. */
+    /** For each column of A and of a tile. */
     private double tileUs() {
         TileEngine engine = (TileEngine) machine.engine();
         double perUs = engine.gflops().get(aType) * 1e3;
-        return 2.0 * engine.tileRows() / perUs * machine.copies().tileSlowdown();
+        return 2.0 * engine.tileRows() / perUs;
     }
 
     /** Of so many columns of one row. */

@@ -92,35 +92,23 @@ public record Machine(
      * What copies between ranks cost and slow down, for the cut of what arrives; the simulator
      * makes no use of it.
      *
-     * @param tileSlowdown how many times as long a tile takes while copies run
      * @param narrowBytes rows of a rectangle that are narrower cost more than their bytes
      * @param narrowRowNs for each of them
      * @param farBytes rows that lie further apart than this cost {@code farRowNs} instead
      */
-    public record Copies(
-            double tileSlowdown,
-            double narrowBytes,
-            double narrowRowNs,
-            double farBytes,
-            double farRowNs) {
+    public record Copies(double narrowBytes, double narrowRowNs, double farBytes, double farRowNs) {
 
         /** Every byte costs the same. */
-        public static final Copies PLAIN = new Copies(1, 0, 0, 0, 0);
+        public static final Copies PLAIN = new Copies(0, 0, 0, 0);
 
         public Copies {
-            if (!(tileSlowdown >= 1)
-                    || !(narrowBytes >= 0)
+            if (!(narrowBytes >= 0)
                     || !(narrowRowNs >= 0)
                     || !(farBytes >= 0)
                     || !(farRowNs >= 0)) {
                 throw new IllegalArgumentException(
-                        "tiles %s times as slow, rows under %s bytes %s ns, over %s apart %s ns: expected one or more and nothing negative"
-                                .formatted(
-                                        tileSlowdown,
-                                        narrowBytes,
-                                        narrowRowNs,
-                                        farBytes,
-                                        farRowNs));
+                        "rows under %s bytes %s ns, over %s apart %s ns: expected nothing negative"
+                                .formatted(narrowBytes, narrowRowNs, farBytes, farRowNs));
             }
         }
 

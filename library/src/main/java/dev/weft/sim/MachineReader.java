@@ -137,15 +137,11 @@ final class MachineReader {
     }
 
     private static Machine.Copies copies(JsonObject fields) {
-        double tileSlowdown = fields.amount("tileSlowdown", 1);
         double narrowBytes = fields.amount("narrowBytes", 0);
         double narrowRowNs = fields.amount("narrowRowNs", 0);
         double farBytes = fields.amount("farBytes", 0);
         double farRowNs = fields.amount("farRowNs", 0);
-        return fields.build(
-                () ->
-                        new Machine.Copies(
-                                tileSlowdown, narrowBytes, narrowRowNs, farBytes, farRowNs));
+        return fields.build(() -> new Machine.Copies(narrowBytes, narrowRowNs, farBytes, farRowNs));
     }
 
     private static Wiring wiring(JsonObject fields) {

@@ -292,11 +292,7 @@ class MachineFileTest {
                 random.nextBoolean()
                         ? Machine.Copies.PLAIN
                         : new Machine.Copies(
-                                1 + amount(random),
-                                amount(random),
-                                amount(random),
-                                amount(random),
-                                amount(random)));
+                                amount(random), amount(random), amount(random), amount(random)));
     }
 
     private static Engine randomEngine(Random random) {
