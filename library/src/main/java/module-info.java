@@ -67,6 +67,8 @@ module dev.weft {
     // For verdicts on products of GPUs, and kernels that are packed.
     exports dev.weft.cuda.exec to
             dev.weft.cli;
+    exports dev.weft.cuda.kernel to
+            dev.weft.cli;
 
     // For engines that the command measures, and for verdicts on products.
     exports dev.weft.gemm to

@@ -5,7 +5,7 @@ import static dev.weft.report.Text.text;
 import dev.weft.cli.console.Version;
 import dev.weft.cli.console.WeftCommand;
 import dev.weft.cuda.Gpu;
-import dev.weft.cuda.exec.GatedKernel;
+import dev.weft.cuda.kernel.GatedKernel;
 import dev.weft.fabric.memory.ShmJob;
 import dev.weft.ffi.CublasLt;
 import dev.weft.ffi.CudaDevices;

@@ -7,7 +7,7 @@ import static org.junit.jupiter.api.Assumptions.abort;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.weft.cli.console.ExitCode;
-import dev.weft.cuda.exec.KernelVariants;
+import dev.weft.cuda.kernel.KernelVariants;
 import java.io.File;
 import java.io.IOException;
 import java.nio.file.Files;

@@ -1,6 +1,6 @@
 package dev.weft.cuda;
 
-import dev.weft.cuda.exec.KernelCache;
+import dev.weft.cuda.kernel.KernelCache;
 import dev.weft.ffi.CudaDevices;
 import java.nio.file.Path;
 import java.util.Map;

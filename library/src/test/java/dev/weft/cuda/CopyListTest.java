@@ -10,7 +10,7 @@ import dev.weft.cuda.exec.CopyList;
 import dev.weft.cuda.exec.CopyList.Copy;
 import dev.weft.cuda.exec.RowRange;
 import dev.weft.cuda.exec.RowRange.Piece;
-import dev.weft.cuda.exec.TileShape;
+import dev.weft.cuda.kernel.TileShape;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.Hosts;

@@ -7,11 +7,11 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.weft.cuda.exec.CudaEngine;
 import dev.weft.cuda.exec.DeviceCheck;
-import dev.weft.cuda.exec.GatedKernel;
 import dev.weft.cuda.exec.GatedProduct;
 import dev.weft.cuda.exec.RowRange;
 import dev.weft.cuda.exec.StallWord;
 import dev.weft.cuda.exec.TileSchedule;
+import dev.weft.cuda.kernel.GatedKernel;
 import dev.weft.fabric.FabricException;
 import dev.weft.fabric.FailureReport;
 import dev.weft.fabric.World;

@@ -7,7 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.weft.cuda.exec.CopyList;
 import dev.weft.cuda.exec.CudaEngine;
 import dev.weft.cuda.exec.CudaPlanning;
-import dev.weft.cuda.exec.TileShape;
+import dev.weft.cuda.kernel.TileShape;
 import dev.weft.fabric.transport.Ranks;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.op.exec.Description;

@@ -6,10 +6,10 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import dev.weft.cuda.exec.GatedKernel;
-import dev.weft.cuda.exec.GatedKernel.Kind;
-import dev.weft.cuda.exec.KernelVariants;
-import dev.weft.cuda.exec.TileShape;
+import dev.weft.cuda.kernel.GatedKernel;
+import dev.weft.cuda.kernel.GatedKernel.Kind;
+import dev.weft.cuda.kernel.KernelVariants;
+import dev.weft.cuda.kernel.TileShape;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import org.junit.jupiter.api.Test;

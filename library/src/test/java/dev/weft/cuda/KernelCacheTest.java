@@ -3,7 +3,7 @@ package dev.weft.cuda;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import dev.weft.cuda.exec.KernelCache;
+import dev.weft.cuda.kernel.KernelCache;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

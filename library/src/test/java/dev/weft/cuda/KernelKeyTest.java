@@ -5,8 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.weft.cuda.exec.KernelKey;
-import dev.weft.cuda.exec.KernelVariants;
+import dev.weft.cuda.kernel.KernelKey;
+import dev.weft.cuda.kernel.KernelVariants;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

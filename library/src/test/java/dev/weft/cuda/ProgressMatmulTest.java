@@ -5,12 +5,12 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.weft.cuda.exec.GatedKernel.Kind;
-import dev.weft.cuda.exec.GatedKernel.Tiling;
 import dev.weft.cuda.exec.ProgressGather;
 import dev.weft.cuda.exec.ProgressMatmul;
 import dev.weft.cuda.exec.RowRange;
 import dev.weft.cuda.exec.RowRange.Piece;
+import dev.weft.cuda.kernel.GatedKernel.Kind;
+import dev.weft.cuda.kernel.GatedKernel.Tiling;
 import dev.weft.tensor.DType;
 import java.util.ArrayList;
 import java.util.List;

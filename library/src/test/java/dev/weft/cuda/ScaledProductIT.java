@@ -6,7 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.weft.cuda.exec.DeviceCheck;
-import dev.weft.cuda.exec.GatedKernel;
+import dev.weft.cuda.kernel.GatedKernel;
 import dev.weft.fabric.World;
 import dev.weft.gemm.Float64Oracle;
 import dev.weft.op.Operator.View;

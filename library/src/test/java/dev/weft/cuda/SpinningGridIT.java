@@ -5,11 +5,11 @@ import static java.lang.foreign.ValueLayout.JAVA_LONG;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import dev.weft.cuda.exec.GatedKernel;
-import dev.weft.cuda.exec.KernelCache;
-import dev.weft.cuda.exec.KernelKey;
-import dev.weft.cuda.exec.KernelVariants;
 import dev.weft.cuda.exec.PinnedBuffer;
+import dev.weft.cuda.kernel.GatedKernel;
+import dev.weft.cuda.kernel.KernelCache;
+import dev.weft.cuda.kernel.KernelKey;
+import dev.weft.cuda.kernel.KernelVariants;
 import dev.weft.ffi.CudaMemory;
 import dev.weft.ffi.CudaModules;
 import dev.weft.ffi.CudaStreams;

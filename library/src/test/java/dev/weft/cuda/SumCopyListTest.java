@@ -3,12 +3,12 @@ package dev.weft.cuda;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.weft.cuda.exec.SumCopyList;
-import dev.weft.cuda.exec.SumCopyList.Move;
-import dev.weft.cuda.exec.SumCopyList.Parts;
 import dev.weft.cuda.exec.TileSchedule;
 import dev.weft.cuda.exec.TileSchedule.SumBlock;
-import dev.weft.cuda.exec.TileShape;
+import dev.weft.cuda.kernel.TileShape;
+import dev.weft.cuda.sums.SumCopyList;
+import dev.weft.cuda.sums.SumCopyList.Move;
+import dev.weft.cuda.sums.SumCopyList.Parts;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.Reduction;

@@ -8,7 +8,7 @@ import dev.weft.cuda.exec.LaneCounters.Counter;
 import dev.weft.cuda.exec.RowRange;
 import dev.weft.cuda.exec.RowRange.Piece;
 import dev.weft.cuda.exec.TileSchedule;
-import dev.weft.cuda.exec.TileShape;
+import dev.weft.cuda.kernel.TileShape;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;

@@ -1,6 +1,7 @@
 package dev.weft.cuda.exec;
 
 import dev.weft.cuda.Gpu;
+import dev.weft.cuda.kernel.TileShape;
 import dev.weft.fabric.transport.Agreement;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.op.exec.Description;

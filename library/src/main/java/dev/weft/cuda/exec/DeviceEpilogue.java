@@ -8,6 +8,8 @@ import dev.weft.cuda.DeviceBuffer;
 import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.Gpu;
 import dev.weft.cuda.GpuStream;
+import dev.weft.cuda.kernel.KernelCache;
+import dev.weft.cuda.kernel.KernelVariants;
 import dev.weft.ffi.CudaMemory;
 import dev.weft.ffi.CudaModules;
 import dev.weft.op.exec.EpilogueSteps;

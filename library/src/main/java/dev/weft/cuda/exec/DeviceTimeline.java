@@ -1,6 +1,7 @@
 package dev.weft.cuda.exec;
 
 import dev.weft.cuda.exec.CopyList.Copy;
+import dev.weft.cuda.kernel.GatedKernel;
 import dev.weft.op.Timeline;
 import dev.weft.plan.RankPlan;
 import java.util.ArrayList;

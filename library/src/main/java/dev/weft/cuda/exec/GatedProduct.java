@@ -6,6 +6,8 @@ import static java.lang.foreign.ValueLayout.JAVA_LONG;
 import dev.weft.cuda.DeviceBuffer;
 import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.GpuStream;
+import dev.weft.cuda.kernel.GatedKernel;
+import dev.weft.cuda.kernel.TileShape;
 import dev.weft.ffi.CudaMemory;
 import dev.weft.ffi.CudaModules;
 import java.lang.foreign.Arena;
@@ -319,7 +321,7 @@ public final class GatedProduct implements DeviceProduct {
     }
 
     private DeviceBuffer describe(List<List<DeviceMatrix>> places, boolean maps) {
-        return describe(places, maps, kernel.kind().rows);
+        return describe(places, maps, kernel.blockRows());
     }
 
     /** Tensor maps with boxes of so many rows, or addresses, by place and source. */
@@ -385,7 +387,7 @@ public final class GatedProduct implements DeviceProduct {
                 kernel.function(),
                 kernel.blocks(),
                 1,
-                kernel.kind().threads,
+                kernel.threads(),
                 kernel.sharedBytes(),
                 stream.handle(),
                 pointers,

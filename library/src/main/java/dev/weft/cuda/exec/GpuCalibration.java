@@ -4,6 +4,8 @@ import dev.weft.cuda.CudaAllGatherMatmul;
 import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.Gpu;
 import dev.weft.cuda.GpuStream;
+import dev.weft.cuda.kernel.GatedKernel;
+import dev.weft.cuda.kernel.TileShape;
 import dev.weft.op.Operator.View;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Shards;

@@ -2,6 +2,7 @@ package dev.weft.cuda.exec;
 
 import dev.weft.cuda.exec.LaneCounters.Counter;
 import dev.weft.cuda.exec.RowRange.Piece;
+import dev.weft.cuda.kernel.TileShape;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Comparator;

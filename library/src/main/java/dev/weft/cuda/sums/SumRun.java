@@ -1,7 +1,10 @@
-package dev.weft.cuda.exec;
+package dev.weft.cuda.sums;
 
 import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.GpuStream;
+import dev.weft.cuda.exec.CallEvents;
+import dev.weft.cuda.exec.DeviceEpilogue;
+import dev.weft.cuda.kernel.GatedKernel;
 import dev.weft.op.Operator.View;
 import dev.weft.tensor.DType;
 import java.util.List;

@@ -1,7 +1,8 @@
-package dev.weft.cuda.exec;
+package dev.weft.cuda.sums;
 
 import dev.weft.cuda.exec.CopyList.Origin;
 import dev.weft.cuda.exec.TileSchedule.SumBlock;
+import dev.weft.cuda.kernel.TileShape;
 import dev.weft.plan.Chunk;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.RankPlan;

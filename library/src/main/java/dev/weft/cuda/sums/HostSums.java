@@ -1,10 +1,22 @@
-package dev.weft.cuda.exec;
+package dev.weft.cuda.sums;
 
 import dev.weft.cuda.DeviceBuffer;
 import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.GpuStream;
-import dev.weft.cuda.exec.SumCopyList.Move;
-import dev.weft.cuda.exec.SumCopyList.Parts;
+import dev.weft.cuda.exec.CallEvents;
+import dev.weft.cuda.exec.Copies;
+import dev.weft.cuda.exec.CudaBuffers;
+import dev.weft.cuda.exec.DeviceEpilogue;
+import dev.weft.cuda.exec.DeviceEvent;
+import dev.weft.cuda.exec.DeviceOperands;
+import dev.weft.cuda.exec.GatedProduct;
+import dev.weft.cuda.exec.LaneCounters;
+import dev.weft.cuda.exec.PinnedBuffer;
+import dev.weft.cuda.exec.RowRange;
+import dev.weft.cuda.exec.TileSchedule;
+import dev.weft.cuda.kernel.GatedKernel;
+import dev.weft.cuda.sums.SumCopyList.Move;
+import dev.weft.cuda.sums.SumCopyList.Parts;
 import dev.weft.ffi.CudaStreams;
 import dev.weft.op.Operator.View;
 import dev.weft.plan.RankPlan;

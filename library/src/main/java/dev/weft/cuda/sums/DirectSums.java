@@ -1,11 +1,20 @@
-package dev.weft.cuda.exec;
+package dev.weft.cuda.sums;
 
 import dev.weft.cuda.DeviceBuffer;
 import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.Gpu;
 import dev.weft.cuda.GpuStream;
+import dev.weft.cuda.exec.CallEvents;
+import dev.weft.cuda.exec.CudaBuffers;
+import dev.weft.cuda.exec.DeviceEpilogue;
+import dev.weft.cuda.exec.DeviceOperands;
+import dev.weft.cuda.exec.DevicePeers;
 import dev.weft.cuda.exec.DevicePeers.Bringer;
+import dev.weft.cuda.exec.GatedProduct;
 import dev.weft.cuda.exec.GatedProduct.Sums;
+import dev.weft.cuda.exec.RowRange;
+import dev.weft.cuda.exec.TileSchedule;
+import dev.weft.cuda.kernel.GatedKernel;
 import dev.weft.fabric.transport.Awaited;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.op.Operator.View;

@@ -1,4 +1,4 @@
-package dev.weft.cuda.exec;
+package dev.weft.cuda.kernel;
 
 import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.Gpu;
@@ -153,7 +153,7 @@ public record GatedKernel(
         }
 
         /** The first tiling for which a GPU has the shared memory. */
-        Tiling fittingTiling(Gpu gpu) {
+        public Tiling fittingTiling(Gpu gpu) {
             int most = gpu.sharedBytesPerMultiprocessor() - RESERVED_SHARED_BYTES;
             return tilings.stream()
                     .filter(tiling -> GatedKernel.sharedBytes(this, tiling) <= most)
@@ -344,8 +344,18 @@ public record GatedKernel(
     }
 
     /** Dynamic shared memory of a thread block. */
-    int sharedBytes() {
+    public int sharedBytes() {
         return sharedBytes(kind, tiling);
+    }
+
+    /** Threads of a block. */
+    public int threads() {
+        return kind.threads;
+    }
+
+    /** Rows of C that one block takes at a time. */
+    public int blockRows() {
+        return kind.rows;
     }
 
     /** The switches of a kernel for such matrices. */
