@@ -50,10 +50,10 @@ module dev.weft {
     requires com.fasterxml.jackson.core;
     requires java.management;
     requires jdk.jfr;
-    // Optional at run time: for the engine where Weft has no machine code.
+    // Optional at run time: only the fallback engine needs it, on CPUs without Weft's machine code.
     requires static jdk.incubator.vector;
 
-    // Algorithms of others.
+    // Algorithms that users add.
     uses dev.weft.plan.PlanWriter;
 
     exports dev.weft.compat;
@@ -64,13 +64,13 @@ module dev.weft {
     exports dev.weft.predict;
     exports dev.weft.tensor;
 
-    // For verdicts on products of GPUs, and kernels that are packed.
+    // For checks of GPU products, and for packed kernels.
     exports dev.weft.cuda.exec to
             dev.weft.cli;
     exports dev.weft.cuda.kernel to
             dev.weft.cli;
 
-    // For engines that the command measures, and for verdicts on products.
+    // For engines that the command measures, and for checks of products.
     exports dev.weft.gemm to
             dev.weft.cli;
 
@@ -78,7 +78,7 @@ module dev.weft {
     exports dev.weft.op.exec to
             dev.weft.cli;
 
-    // For inputs that the command makes up.
+    // For inputs that the command generates.
     exports dev.weft.tensor.data to
             dev.weft.cli;
 
@@ -90,7 +90,7 @@ module dev.weft {
     exports dev.weft.sim to
             dev.weft.cli;
 
-    // For weft calibrate and the command's benches.
+    // For weft calibrate and the command's benchmarks.
     exports dev.weft.tune to
             dev.weft.cli;
 
@@ -98,35 +98,35 @@ module dev.weft {
     exports dev.weft.fabric.memory to
             dev.weft.cli;
 
-    // What operators ask of a fabric; users of the library need none of it.
+    // What operators need from a fabric; users of the library need none of it.
     exports dev.weft.fabric.transport to
             dev.weft.cli;
 
-    // For what the command and its ranks tell each other.
+    // For messages between the command and its ranks.
     exports dev.weft.files to
             dev.weft.cli;
 
-    // For the command's doctor; nothing else outside may bind natively.
+    // For the command's doctor; nothing else outside may bind native code.
     exports dev.weft.ffi to
             dev.weft.cli;
 
-    // Records are read and written as machines are.
+    // Records use the same JSON reader and writer as machine models.
     exports dev.weft.json to
             dev.weft.cli;
 
-    // Records tell medians as the library measures them.
+    // Records use the same medians as the library's measurements.
     exports dev.weft.statistics to
             dev.weft.cli;
 
-    // So that all messages show texts from outside in one way.
+    // So that all messages show text from outside in the same way.
     exports dev.weft.text to
             dev.weft.cli;
 
-    // The command's own waits count time as the ranks' do.
+    // So that the command's own waits count time as the ranks' waits do.
     exports dev.weft.time to
             dev.weft.cli;
 
-    // So that the command tells of fallbacks as the library does.
+    // So that the command reports fallbacks as the library does.
     exports dev.weft.telemetry to
             dev.weft.cli;
 }

@@ -3,41 +3,41 @@ package dev.weft.op;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Activation functions of fp32 values, the same bits on every machine: computed in float64 with
- * nothing but operations that IEEE 754 defines exactly, and rounded once. Not {@link Math#exp} and
- * the like, which may differ from machine to machine. The results are at most 0.6 units in the last
- * place away from the exact ones, denormal ones included. A NaN gives a NaN, whose bits are
- * unspecified.
+ * Activation functions of fp32 values, with the same bits on every machine. They are computed in
+ * float64, using only operations that IEEE 754 defines exactly, and rounded once. {@link Math#exp}
+ * and similar methods are not used: their results may differ between machines. Results, including
+ * denormal ones, are within 0.6 units in the last place of the exact value. A NaN gives a NaN with
+ * unspecified bits.
  *
  * <p>All three are {@code max(x, -0) - |x| e^-a(|x|) G}: nothing cancels, and for negative x the
- * small result keeps its digits. Plain loops over arrays, each of which the JIT compiler turns into
- * vector code. Not for two threads at a time.
+ * small result keeps its digits. The loops are plain loops over arrays, which the JIT compiler
+ * turns into vector code. Not thread-safe.
  */
 final class Activations {
 
-    /** Values that are done in one go: all arrays together stay in the nearest cache. */
+    /** Values that are processed at a time: all arrays together stay in the nearest cache. */
     static final int PIECE = 512;
 
     private static final double LOG2_E = 1.4426950408889634;
     private static final double LN_2 = 0.6931471805599453;
 
-    /** Added to a number, it leaves the number's nearest integer in the lowest bits. */
+    /** Added to a number, this leaves its nearest integer in the lowest bits. */
     private static final double ROUNDER = 0x1.8p52;
 
     private static final long EXPONENT_BIAS = 1023;
     private static final int MANTISSA_BITS = 52;
 
-    /** From these magnitudes on, results for negative x are below what fp32 can tell from zero. */
+    /** From these magnitudes on, fp32 rounds the results for negative x to zero. */
     private static final float FAR_FOR_SILU = 200;
 
     private static final float FAR_FOR_GELU = 16;
 
-    /** Of the tanh form: 2 sqrt(2 / pi), and that times 0.044715. */
+    /** Constants of the tanh form: 2 sqrt(2 / pi), and that times 0.044715. */
     private static final double TANH_LINEAR = 1.5957691216057308;
 
     private static final double TANH_CUBIC = 0.07135481627260025;
 
-    /** Of the fit below. */
+    /** Constants of the fit below. */
     private static final double MILLS_SHIFT = 3;
 
     private final double[] magnitudes = new double[PIECE];
@@ -46,7 +46,7 @@ final class Activations {
     private final double[] powers = new double[PIECE];
     private final long[] bits = new long[PIECE];
 
-    // Bits pass through memory: a loop that reinterprets values one by one becomes no vector code.
+    // Bits pass through memory: the JIT does not vectorize a loop that reinterprets single values.
     private final MemorySegment scaledBytes = MemorySegment.ofArray(scaled);
     private final MemorySegment powersBytes = MemorySegment.ofArray(powers);
     private final MemorySegment bitsBytes = MemorySegment.ofArray(bits);
@@ -92,7 +92,7 @@ final class Activations {
         subtract(values, powers, count);
     }
 
-    /** From what {@link #scaled} gave, which has n in its lowest bits, 2^n. */
+    /** Computes 2^n from the result of {@link #scaled}, which has n in its lowest bits. */
     private void powersOfTwo(int count) {
         long bytes = (long) count * Double.BYTES;
         MemorySegment.copy(scaledBytes, 0, bitsBytes, 0, bytes);

@@ -9,8 +9,8 @@ import dev.weft.tensor.Matrix;
 import java.util.Arrays;
 
 /**
- * allgather(A) alone, prepared once and called many times: the same plans and the same executor as
- * an {@link Operator}'s, without a product. Every rank ends with the same bytes. Collective, used
+ * allgather(A) without a product, prepared once and called many times. It uses the same plans and
+ * the same executor as an {@link Operator}. Every rank ends with the same bytes. Collective, used
  * by one thread at a time.
  *
  * @param <M> the type of matrix: in host memory, or on a GPU
@@ -23,13 +23,15 @@ public final class AllGather<M> implements AutoCloseable {
         this.operator = operator;
     }
 
-    /** Shard below shard: [rows of rank r, cols] on each rank become [all rows, cols]. */
+    /** Gathers shard below shard: [rows of rank r, cols] on each rank become [all rows, cols]. */
     public static AllGather<Matrix> rows(
             Fabric fabric, Shards shards, long cols, DType dtype, PlanWriter algorithm) {
         return rows(fabric, shards, cols, dtype, algorithm, 0);
     }
 
-    /** Shard below shard, in chunks of so many rows; 0 leaves the choice to Weft. */
+    /**
+     * Gathers shard below shard in chunks of {@code chunkRows} rows; 0 leaves the choice to Weft.
+     */
     static AllGather<Matrix> rows(
             Fabric fabric,
             Shards shards,
@@ -42,8 +44,8 @@ public final class AllGather<M> implements AutoCloseable {
     }
 
     /**
-     * Shard below shard, where the operators of {@code builder} run, such as on a GPU. The builder
-     * has been told nothing of A and has no B.
+     * Gathers shard below shard on the device that {@code builder} is for, such as a GPU. Nothing
+     * has been set on the builder: neither A nor B.
      */
     public static <M, B extends OperatorBuilder<M, B>> AllGather<M> rows(
             B builder, Shards shards, long cols, DType dtype, PlanWriter algorithm) {
@@ -51,10 +53,10 @@ public final class AllGather<M> implements AutoCloseable {
     }
 
     /**
-     * Shard beside shard, along the last dimension: [rows, cols] on each rank become [rows, cols x
-     * ranks], in rank order.
+     * Gathers shards side by side, along the last dimension: [rows, cols] on each rank become
+     * [rows, cols x ranks], in rank order.
      *
-     * @param chunkRows rows per chunk, or 0 for Weft's own choice
+     * @param chunkRows rows per chunk; 0 leaves the choice to Weft
      */
     public static AllGather<Matrix> columns(
             Fabric fabric,
@@ -66,7 +68,7 @@ public final class AllGather<M> implements AutoCloseable {
         return columns(AllGatherMatmul.on(fabric), rows, cols, dtype, algorithm, chunkRows);
     }
 
-    /** Shard beside shard, where the operators of {@code builder} run, such as on a GPU. */
+    /** Gathers shards side by side on the device that {@code builder} is for, such as a GPU. */
     public static <M, B extends OperatorBuilder<M, B>> AllGather<M> columns(
             B builder, long rows, long cols, DType dtype, PlanWriter algorithm, long chunkRows) {
         if (builder.ranks() == 0) {
@@ -96,24 +98,24 @@ public final class AllGather<M> implements AutoCloseable {
         return new AllGather<>(builder.prepare());
     }
 
-    /** The place of the next call's shard, for producers that write it there themselves. */
+    /** The next call's shard, for producers that write it in place. */
     public M nextShard() {
         return operator.nextShard();
     }
 
-    /** Gathers. The result holds until the next call starts. */
+    /** Gathers. The result is valid until the next call starts. */
     public M call(M shard) {
         return operator.call(shard).gathered().orElseThrow();
     }
 
-    /** What the latest call gave this rank. */
+    /** The latest call's result on this rank. */
     public M result() {
         return operator.lastResult().gathered().orElseThrow();
     }
 
     /**
-     * What the latest call gave another rank of this one's host, where the builder was asked for
-     * {@link OperatorBuilder#sharedResults}: see {@link Operator#peerGathered}.
+     * The latest call's result on another rank of the same host, if the builder was given {@link
+     * OperatorBuilder#sharedResults}: see {@link Operator#peerGathered}.
      */
     public M peer(int rank) {
         return operator.peerGathered(rank);

@@ -34,7 +34,7 @@ import java.util.stream.Stream;
  * <p>The result is bitwise the unfused product, whatever the algorithm, the chunks, the number of
  * ranks and the order of arrival, unless the engine promises less ({@link #sameBitsForAnyRows}).
  * Ranks that share memory and give the same B share one packed copy of it. A call allocates nothing
- * on the heap (between hosts, next to nothing). A rank may be one whole call ahead of a slow peer;
+ * on the heap (between hosts, almost nothing). A rank may be one whole call ahead of a slow peer;
  * there is no barrier.
  */
 public final class AllGatherMatmul extends Operator<Matrix> {
@@ -60,7 +60,9 @@ public final class AllGatherMatmul extends Operator<Matrix> {
     private final int computeWorkers;
     private OperatorResources adopted;
 
-    /** Takes over the resources, which the memory and the products lie in, and closes them. */
+    /**
+     * Takes ownership of the resources, which hold the memory and the products, and closes them.
+     */
     AllGatherMatmul(
             Transport fabric,
             List<RankPlan> plans,
@@ -116,7 +118,7 @@ public final class AllGatherMatmul extends Operator<Matrix> {
         List<SpanLog> logs =
                 Stream.concat(Stream.of(staging), workers.stream().map(Worker::log)).toList();
         this.result = new HostResult(fabric.rank(), products, memory, keepGathered, state, logs);
-        // A gather is too short to hand over: its caller waits for nothing else.
+        // A gather is too short to hand to another thread: its caller only waits for it anyway.
         Runnable awaited = products.isEmpty() ? workers.removeLast() : null;
         this.team =
                 new Team(
@@ -133,7 +135,7 @@ public final class AllGatherMatmul extends Operator<Matrix> {
         }
     }
 
-    /** Takes over, as well, what the products lie in, and what auto chose this operator from. */
+    /** Also takes ownership of the products' memory, and keeps the candidates of auto. */
     void adopt(OperatorResources more, List<dev.weft.search.Candidate> all) {
         this.adopted = more;
         chosenFrom(all);
@@ -202,7 +204,8 @@ public final class AllGatherMatmul extends Operator<Matrix> {
             int rank = plan().rank();
             staging.add(Timeline.Kind.STAGE, rank, rank, 0, place.rows(), state.startNs);
         }
-        // Only now: a copy that throws has started nothing, and the peers still wait for this call.
+        // Only now: if the copy throws, nothing has started, and the peers still wait for this
+        // call.
         state.call = begin(view);
         state.view = view;
         state.gatheredNs = 0;
@@ -211,7 +214,7 @@ public final class AllGatherMatmul extends Operator<Matrix> {
         }
         releases.begin(state.call, view);
         // Release: pairs with the acquire of peers that get from this shard or multiply out of it,
-        // and of peers that want to reuse the other half.
+        // and of peers that are about to reuse the other half.
         fabric.publish(memory.region(), OperatorMemory.START_AT, state.call);
         team.start();
     }
@@ -229,7 +232,7 @@ public final class AllGatherMatmul extends Operator<Matrix> {
         }
     }
 
-    /** The reuse rule (see the package): every peer has started the latest call of this rank. */
+    /** The reuse rule (see the package): waits until peers have started this rank's latest call. */
     private Matrix awaitNextShard() {
         try {
             for (int r = 0; r < starts.length; r++) {
@@ -290,7 +293,9 @@ public final class AllGatherMatmul extends Operator<Matrix> {
         return awaitResult(kept ? all : null, rank);
     }
 
-    /** The one of {@code rank}, once it is complete; the results are null where none are shared. */
+    /**
+     * The result of {@code rank}, once it is complete; {@code results} is null if none are shared.
+     */
     private Matrix awaitResult(Matrix[] results, int rank) {
         lastResult();
         if (results == null || results[rank] == null) {
@@ -307,7 +312,7 @@ public final class AllGatherMatmul extends Operator<Matrix> {
         return results[rank];
     }
 
-    /** Waits for a call under way, ends the workers and frees all memory. */
+    /** Waits for a running call, stops the workers and frees all memory. */
     @Override
     public void close() {
         if (!closes()) {

@@ -36,7 +36,7 @@ import java.util.Objects;
 /** Describes an {@link AllGatherMatmul}. */
 public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGatherMatmulBuilder> {
 
-    /** For measuring: into how many parts columns are cut; 0 leaves it to Weft. */
+    /** For measurements: the number of parts that columns are cut into; 0 leaves it to Weft. */
     private static final int COLUMN_PARTS = Integer.getInteger("weft.column.parts", 0);
 
     private final Transport fabric;
@@ -64,8 +64,8 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
     }
 
     /**
-     * A right-hand side with scales, [K, N], or [N, K] if {@code transposed}: each element is
-     * multiplied with its scale and rounded to fp32 when the operator is prepared.
+     * A right-hand side with scales, [K, N], or [N, K] if {@code transposed}. When the operator is
+     * prepared, each element is multiplied by its scale and rounded to fp32.
      */
     public AllGatherMatmulBuilder b(ScaledMatrix b, boolean transposed) {
         Matrix values = b.values();
@@ -81,16 +81,16 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
         return super.engine(name);
     }
 
-    /** Cuts the columns of every product into so many parts, which workers take one by one. */
+    /** Cuts the columns of every product into this many parts, which workers take one by one. */
     AllGatherMatmulBuilder columnParts(int parts) {
         this.columnParts = parts;
         return this;
     }
 
     /**
-     * Keeps each compute worker on a core of its own, rank after rank, where the world has as many
-     * workers as the process has cores; otherwise the system places them. By default it always
-     * does: a program that embeds Weft has other threads too.
+     * Pins each compute worker to its own core, rank after rank, if the world has exactly one
+     * worker per core of the process; otherwise the system places them. By default nothing is
+     * pinned: a program that embeds Weft has other threads too.
      */
     public AllGatherMatmulBuilder pinWorkers() {
         this.pinned = true;
@@ -114,7 +114,7 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
     private AllGatherMatmul prepareAgreed() {
         Description wanted = description();
         EpilogueSteps steps = epilogueSteps();
-        // Null where products are only rounded.
+        // Null if products are only rounded.
         PreparedEpilogue epilogue =
                 hasEpilogue() ? new PreparedEpilogue(steps, wanted.shards().totalRows()) : null;
         agree(wanted, steps);
@@ -151,18 +151,18 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
         }
     }
 
-    /** One that ranks on unlike machines can all have, where it was left to Weft. Collective. */
+    /** An engine that all ranks' machines can run, if the choice is left to Weft. Collective. */
     private Gemm agreedEngine(Description wanted) {
         String name = wanted.engine() == null ? "auto" : wanted.engine();
         DType aType = multiplied(wanted.aType());
-        // One engine for all right-hand sides: it must take the type of each.
+        // One engine for all right-hand sides: it must support the type of each.
         DType bType = multiplied(otherType());
         Gemm own = gemm() == null ? Gemms.byName(name, aType, bType) : gemm();
         return agreedEngine(fabric, own, gemm() == null && name.equals("auto"));
     }
 
     /**
-     * @param free whether another one may be taken
+     * @param free whether another engine may be chosen
      */
     static Gemm agreedEngine(Fabric fabric, Gemm own, boolean free) {
         long bits = own.bits().ordinal();
@@ -192,7 +192,7 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
                                 shard -> shard.data().fill(OperatorTrial.ORDINARY)));
     }
 
-    /** Collective where there is a network to measure; only the first rank gets prices. */
+    /** Collective if there is a network to measure; only the first rank gets prices. */
     private List<Candidate> prices(Problem problem, Gemm engine) {
         Machine machine = new AutoMachine(fabric).measure(engine, multiplied(problem.aType()));
         return machine == null
@@ -201,7 +201,7 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
                         .candidates(PlanSearch.Budget.QUICK, fabric::worked);
     }
 
-    /** What all operators that are tried have in common. */
+    /** What all tried operators share. */
     private record Prepared(
             Description wanted,
             Gemm engine,
@@ -210,7 +210,7 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
             PreparedEpilogue epilogue,
             int workers) {}
 
-    /** An operator with memory of its own, but for the products. */
+    /** An operator that has its own memory, except for the products. */
     private AllGatherMatmul tried(Prepared prepared, List<RankPlan> plans) {
         Arena arena = Arena.ofShared();
         List<Region> regions = new ArrayList<>();
@@ -222,7 +222,7 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
         }
     }
 
-    /** Takes over the arena and the regions, unless it fails. */
+    /** Takes ownership of the arena and the regions, unless it fails. */
     private AllGatherMatmul operator(
             Prepared prepared, List<RankPlan> plans, Arena arena, List<Region> regions) {
         RankPlan plan = plans.get(fabric.rank());
@@ -280,9 +280,9 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
     }
 
     /**
-     * A gather alone leaves each shard where it lands. Not side by side: peers read the gaps
-     * between its rows too slowly. Not by the fabric's own gather, which takes shards from
-     * elsewhere.
+     * Whether a gather without a product leaves each shard where it lands. Not for shards side by
+     * side: peers read the gaps between rows too slowly. Not for the fabric's own gather, which
+     * reads shards from elsewhere.
      */
     private static boolean shardsLand(RankPlan plan, Description wanted) {
         return wanted.gathersOnly()
@@ -294,7 +294,7 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
         return plan.pacing().anyGather() && landing(plan, wanted) == ArrivalPlace.ROWS;
     }
 
-    /** The fabric's own all-gather, where the plan leaves the gather to it; else null. */
+    /** The fabric's own all-gather if the plan leaves the gather to it, else null. */
     private RowGather rowGather(RankPlan plan, Description wanted) {
         return leavesGather(plan, wanted) ? fabric.rowGather() : null;
     }
@@ -342,7 +342,7 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
         return List.copyOf(products);
     }
 
-    /** A product in memory that peers reach, in two halves. Collective. */
+    /** A product in memory that peers can read, in two halves. Collective. */
     private Product shared(
             PackedB b, PackedB second, DType type, long m, long n, List<Region> regions) {
         long[] cols = fabric.exchange(n);

@@ -28,14 +28,17 @@ import java.util.Map;
  */
 record AutoMachine(Fabric fabric) {
 
-    /** Rows of a kilobyte: so many in one chunk, or as many chunks of one, take no time to send. */
+    /**
+     * Rows of one kilobyte. This many, in one chunk or in one chunk each, take almost no time to
+     * send.
+     */
     private static final int SMALL_ROWS = 24;
 
     private static final int LARGE_ROWS = 1024;
     private static final long COLS = 256;
     private static final int ROUNDS = 3;
 
-    /** How fast one core moves messages: 60 MB/s took 5.5% of one in the network lab. */
+    /** How fast one core moves messages: 60 MB/s used 5.5% of a core in the network lab. */
     private static final double MESSAGE_GBPS = 1.1;
 
     /** Null on ranks other than the first. */
@@ -51,7 +54,7 @@ record AutoMachine(Fabric fabric) {
         return first ? withNetwork(host, smallNs, manyNs, largeNs) : null;
     }
 
-    /** Other groups of the world have their share of the cores. */
+    /** Leaves the other groups of the world their share of the cores. */
     private Machine ownShare(Machine host) {
         CoreEngine engine = (CoreEngine) host.engine();
         int onHost = fabric.hosts().size(fabric.hosts().hostOf(fabric.rank()));
@@ -82,7 +85,7 @@ record AutoMachine(Fabric fabric) {
         double chunkNs = Math.max(0, manyNs - smallNs) / chunks;
         double slow = 1e-4;
         double fast = 1e3;
-        // The time falls as the rate grows: halve the range, by ratio, until it is narrow.
+        // The time falls as the rate grows: bisect the range, by ratio, until it is narrow.
         while (fast / slow > 1.01) {
             double rate = Math.sqrt(slow * fast);
             if (simulatedNs(withLinks(host, latencyUs, chunkNs, rate)) > largeNs) {

@@ -15,8 +15,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * What one rank of a program did in several calls and between them. {@code weft report} makes one
- * picture of the files of all ranks of a host:
+ * What one rank of a program did in several calls and between them. {@code weft report} draws the
+ * files of all ranks of a host as one timeline:
  *
  * <pre>{@code
  * CallLog log = new CallLog(fabric);
@@ -31,7 +31,7 @@ import java.util.List;
  */
 public final class CallLog {
 
-    /** The kind of record that {@link #write} makes. */
+    /** The schema of the record that {@link #write} makes. */
     public static final String SCHEMA = "weft.calls/1";
 
     /** The track of a program's own work. */
@@ -53,7 +53,7 @@ public final class CallLog {
         calls.add(new Call(name, timeline));
     }
 
-    /** Adds work of the program's own, which ends now. */
+    /** Adds work of the program itself, which ends now. */
     public void work(String name, long startNanoTime) {
         long elapsed = System.nanoTime() - startNanoTime;
         Span span = Span.local(Kind.COMPUTE, rank, rank, 0, 0, 0, elapsed);
@@ -61,7 +61,7 @@ public final class CallLog {
         call(name, new Timeline(rank, startNanoTime, elapsed, List.of(track)));
     }
 
-    /** Writes all that was added, in place of what the file holds. */
+    /** Writes everything that was added, replacing the file's content. */
     public void write(Path file) throws IOException {
         StringWriter text = new StringWriter();
         try (JsonGenerator json = Json.generator(text)) {

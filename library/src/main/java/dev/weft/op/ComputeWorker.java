@@ -30,10 +30,10 @@ import java.util.stream.Stream;
 
 /**
  * Takes row blocks in consumption order, waits for the chunks that cover them, and multiplies. Own
- * rows need no wait, so that compute starts at once. Several workers of a program share its order:
- * each takes the next block that nobody has, or, where columns are cut into parts, the next block's
- * next part. So whoever waits for rows waits for the first that are missing, and all that others
- * wait for with released buffers is done or under way. The programs of a rank go on side by side.
+ * rows need no wait, so compute starts at once. The workers of a program share its order: each
+ * takes the next free block or, if columns are cut into parts, the next free part of a block. So a
+ * worker that waits for rows waits for the first missing ones, and everything that others need
+ * before buffers are released is done or under way. The programs of a rank run concurrently.
  */
 final class ComputeWorker extends Worker {
 
@@ -49,17 +49,17 @@ final class ComputeWorker extends Worker {
     private final boolean keepGathered;
     private final Scratch scratch;
 
-    /** Null where products are only rounded. */
+    /** Null if products are only rounded. */
     private final FinishedRows finished;
 
-    /** Null where A has no scales. */
+    /** Null if A has no scales. */
     private final WidenedRows widened;
 
     private final RowBlock[] order;
     private final AtomicInteger nextPiece;
     private final int columnParts;
 
-    /** By product: where the parts of its columns begin, and N. */
+    /** By product: where the parts of its columns begin, followed by N. */
     private final long[][] firstCols;
 
     private final Arrivals arrivals;
@@ -117,7 +117,8 @@ final class ComputeWorker extends Worker {
                 plan.arrivals().stream().flatMap(ComputeWorker::lasts).toArray(Transfer[]::new);
         this.starts = new Awaited[plan.ranks()];
         for (int r = 0; r < starts.length; r++) {
-            // Where nothing is multiplied, all that peers do before they start is a call like this.
+            // If nothing is multiplied, peers do nothing but a call like this one before they
+            // start.
             starts[r] = new Awaited(Awaited.SHARD, r, r, -1, 1, products.isEmpty());
         }
         this.stepRows = stepRows(workspace);
@@ -133,7 +134,7 @@ final class ComputeWorker extends Worker {
         return plan.consumption().stream().mapToLong(RowBlock::rows).max().orElse(0);
     }
 
-    /** Where parts of N columns begin, and N. */
+    /** Where the parts of N columns begin, followed by N. */
     static long[] firstCols(long n, Gemm gemm, int parts) {
         long quanta = Math.ceilDiv(n, gemm.colQuantum());
         return LongStream.rangeClosed(0, parts)
@@ -189,14 +190,14 @@ final class ComputeWorker extends Worker {
         }
     }
 
-    /** Of each rank that the lane brings chunks from, the last one. */
+    /** The last transfer from each rank that the lane brings chunks from. */
     private static Stream<Transfer> lasts(Lane lane) {
         Map<Integer, Transfer> lasts = new LinkedHashMap<>();
         lane.transfers().forEach(transfer -> lasts.put(transfer.from(), transfer));
         return lasts.values().stream();
     }
 
-    /** What a lane brings from one rank arrives in order: the last flag covers them all. */
+    /** Waits for the last flag of each rank and lane: its chunks arrive in order. */
     private void awaitEverything() {
         for (Transfer last : lastArrivals) {
             long rows = plan.chunks().shards().rows(last.source());
@@ -212,7 +213,7 @@ final class ComputeWorker extends Worker {
         }
     }
 
-    /** Multiplies what is there of a block while the rest is on its way, where that is late. */
+    /** Multiplies the rows of a block that have arrived, if the rest is late. */
     private void multiplyAsItArrives(RowBlock block, int part) {
         int source = block.source();
         int end = block.firstChunk() + block.chunkCount();
@@ -232,7 +233,9 @@ final class ComputeWorker extends Worker {
         }
     }
 
-    /** Rows from the block's beginning on whose chunks have all come when those up to one have. */
+    /**
+     * The block's leading rows that are complete once all chunks up to {@code chunk} have arrived.
+     */
     private long completeRows(RowBlock block, int chunk) {
         Chunks chunks = plan.chunks();
         long rows = (chunk + 1) / chunks.colChunks() * chunks.chunkRows(block.source());
@@ -263,7 +266,7 @@ final class ComputeWorker extends Worker {
         }
     }
 
-    /** From the last chunk on: its counter tells of all that the same lane brings before. */
+    /** Starts with the last chunk: its counter covers everything the same lane brings before it. */
     private void awaitSummaries(RowBlock block) {
         int source = block.source();
         for (int c = block.firstChunk() + block.chunkCount() - 1; c >= block.firstChunk(); c--) {

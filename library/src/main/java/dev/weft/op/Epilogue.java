@@ -13,20 +13,21 @@ import java.util.function.Supplier;
 import java.util.stream.Collectors;
 
 /**
- * What is done to the elements of a product before they are rounded to its type: a list of steps,
- * as {@code Epilogue.none().bias(bias).gelu()}. An operator applies it to rows as soon as they are
- * multiplied, while they are in a near cache.
+ * The steps that are applied to the elements of a product before they are rounded to its type, such
+ * as {@code Epilogue.none().bias(bias).gelu()}. An operator applies them to rows as soon as they
+ * are multiplied, while they are in a near cache.
  *
- * <p>Every step takes fp32 values and gives fp32 values, the first one the sums of the product; the
- * last result is rounded to the output's type. The bits are the same on every machine and for
- * whatever rows are done at a time (a NaN's own bits excepted). Immutable; any thread may use it.
+ * <p>Every step takes and gives fp32 values. The first step gets the sums of the product; the
+ * result of the last one is rounded to the output's type. The bits are the same on every machine,
+ * however many rows are processed at a time (except for the bits of a NaN). Immutable and
+ * thread-safe.
  */
 public final class Epilogue {
 
     /**
      * One step.
      *
-     * @param operands of a bias one for each product, of a residual one; else none
+     * @param operands for a bias, one for each product; for a residual, one; otherwise none
      */
     private record Step(Kind kind, List<Supplier<?>> operands) {}
 
@@ -38,17 +39,18 @@ public final class Epilogue {
         this.steps = steps;
     }
 
-    /** Nothing but the rounding. */
+    /** No steps: elements are only rounded. */
     public static Epilogue none() {
         return NONE;
     }
 
     /**
-     * Steps by their names, with commas between: {@code bias}, {@code relu}, {@code gelu}, {@code
-     * gelu-tanh}, {@code silu}, {@code swiglu}, {@code residual}.
+     * Parses the names of steps, separated by commas: {@code bias}, {@code relu}, {@code gelu},
+     * {@code gelu-tanh}, {@code silu}, {@code swiglu}, {@code residual}.
      *
-     * @param bias of {@link #bias}, asked for when an operator is prepared; one for all products
-     * @param residual of {@link #residual(Supplier)}
+     * @param bias gives the operand of {@link #bias} when an operator is prepared; one for all
+     *     products
+     * @param residual gives the operand of {@link #residual(Supplier)}
      */
     public static Epilogue parse(String text, Supplier<Matrix> bias, Supplier<?> residual) {
         Epilogue epilogue = NONE;
@@ -86,8 +88,9 @@ public final class Epilogue {
     /**
      * Adds a value to each column.
      *
-     * @param ofEachB [1, N] of any type, one for each B, or one for all; after {@link #swiglu} for
-     *     what it has left. They are read when an operator is prepared, and may be freed afterwards
+     * @param ofEachB [1, N] of any type, one for each B, or one for all; after {@link #swiglu}, for
+     *     the columns that are left. They are read when an operator is prepared and may be freed
+     *     afterwards
      */
     public Epilogue bias(Matrix... ofEachB) {
         return then(
@@ -100,7 +103,7 @@ public final class Epilogue {
         return then(Kind.RELU, List.of());
     }
 
-    /** x Phi(x), where Phi is the normal distribution function: the form with erf. */
+    /** x Phi(x), where Phi is the normal distribution function: the exact form, with erf. */
     public Epilogue gelu() {
         return then(Kind.GELU, List.of());
     }
@@ -115,14 +118,14 @@ public final class Epilogue {
         return then(Kind.SILU, List.of());
     }
 
-    /** silu(gate) x up: makes one product of two, of Bs with as many columns, gate first. */
+    /** silu(gate) x up: joins the products with two Bs of equal width, gate first, into one. */
     public Epilogue swiglu() {
         return then(Kind.SWIGLU, List.of());
     }
 
     /**
      * Adds a matrix of the result's shape, of any type; not on a GPU. It is read while a call runs:
-     * to add another one in the next call, write it there before that starts.
+     * to add other values in the next call, write them before that call starts.
      */
     public Epilogue residual(Matrix matrix) {
         Objects.requireNonNull(matrix, "matrix");
@@ -130,9 +133,10 @@ public final class Epilogue {
     }
 
     /**
-     * Adds the matrix that {@code ofThisCall} names as a call starts, of the result's shape and any
-     * type: a {@link Matrix}, or on a GPU a {@code DeviceMatrix}. It is asked by the thread that
-     * starts the call, and by {@code prepare()} too. The matrix is read until the call has ended.
+     * Adds the matrix that {@code ofThisCall} gives when a call starts. It has the result's shape
+     * and any type: a {@link Matrix}, or on a GPU a {@code DeviceMatrix}. The supplier is called by
+     * the thread that starts the call, and also by {@code prepare()}. The matrix is read until the
+     * call has ended.
      */
     public Epilogue residual(Supplier<?> ofThisCall) {
         return then(Kind.RESIDUAL, List.of(ofThisCall));
@@ -150,12 +154,12 @@ public final class Epilogue {
     }
 
     /**
-     * Makes results of whole products at once, as an operator does of rows as they are multiplied:
-     * the same bits. By the calling thread.
+     * Computes the results of whole products at once, with the same bits as an operator that does
+     * so row by row. Runs on the calling thread.
      *
      * @param sums the products with each B, fp32
-     * @param targets the results, of any type: one for each product, or one where {@link #swiglu}
-     *     joins two; the residual is of the same shape
+     * @param targets the results, of any type: one for each product, or one if {@link #swiglu}
+     *     joins two; the residual has the same shape
      */
     public void apply(List<Matrix> sums, List<Matrix> targets) {
         int results = joins() ? 1 : sums.size();
@@ -192,14 +196,14 @@ public final class Epilogue {
         return steps.isEmpty();
     }
 
-    /** Whether one result is made of two products. */
+    /** Whether one result is made from two products. */
     boolean joins() {
         return steps.stream().anyMatch(step -> step.kind() == Kind.SWIGLU);
     }
 
     /**
-     * The steps with their operands; refuses what does not fit the products. A residual is checked
-     * by who applies it.
+     * The steps with their operands; refuses what does not fit the products. The residual is
+     * checked by the code that applies it.
      *
      * @param columns N of each B
      */
@@ -262,7 +266,7 @@ public final class Epilogue {
         return EpilogueSteps.misfit(toString(), what, right);
     }
 
-    /** The names of the steps, as {@link #parse} reads them; empty where there are none. */
+    /** The names of the steps, as {@link #parse} reads them; empty if there are none. */
     @Override
     public String toString() {
         return steps.stream().map(step -> step.kind().text()).collect(Collectors.joining(","));

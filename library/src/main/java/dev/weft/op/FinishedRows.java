@@ -9,14 +9,14 @@ import java.lang.foreign.MemorySegment;
 import java.util.List;
 
 /**
- * Multiplies rows with an epilogue: sums of a block go to fp32 memory that is used again and again,
- * and from there, finished, to the product. Allocates nothing in a call. For one thread.
+ * Multiplies rows and applies an epilogue: the sums of a block go to reused fp32 memory and from
+ * there, finished, to the product. Allocates nothing in a call. For one thread.
  */
 final class FinishedRows {
 
     /**
-     * Columns at a time: as few as products allow without loss, so that sums are near when they are
-     * finished.
+     * Columns at a time: as few as possible without slowing products, so that sums are still in
+     * cache when they are finished.
      */
     private static final long COLS = 1024;
 
@@ -29,13 +29,13 @@ final class FinishedRows {
     private final long stepRows;
     private final long stepCols;
 
-    /** By product; of all of them in the same memory. */
+    /** By product; all share the same memory. */
     private final Matrix[] sums;
 
     private final Matrix[] seconds;
 
     /**
-     * @param mostRows that are multiplied at a time
+     * @param mostRows the most rows that are multiplied at a time
      */
     FinishedRows(
             PreparedEpilogue epilogue,
@@ -64,7 +64,7 @@ final class FinishedRows {
                 .toArray(Matrix[]::new);
     }
 
-    /** As {@link Gemm#multiply} does, for all of a result's right-hand sides. */
+    /** Like {@link Gemm#multiply}, for all right-hand sides of a result. */
     void multiply(
             int product,
             Matrix a,

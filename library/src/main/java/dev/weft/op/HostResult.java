@@ -8,7 +8,7 @@ import dev.weft.tensor.Matrix;
 import java.util.List;
 import java.util.Optional;
 
-/** What a call on the CPU gave; one for all calls of an operator. */
+/** The result of a call on the CPU; one object for all calls of an operator. */
 final class HostResult implements Result<Matrix> {
 
     private final List<Product> products;
@@ -27,7 +27,7 @@ final class HostResult implements Result<Matrix> {
             List<SpanLog> logs) {
         this.rank = rank;
         this.products = products;
-        // Made once, by half: reading a result allocates nothing.
+        // Made once for each half: reading a result allocates nothing.
         this.gathered =
                 keepGathered
                         ? List.of(

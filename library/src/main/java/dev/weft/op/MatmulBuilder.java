@@ -9,8 +9,8 @@ import java.util.List;
 import java.util.Objects;
 
 /**
- * Takes what all operators are described by: right-hand sides, types, the engine, chunks of rows
- * and workers. Used by one thread.
+ * The part of a description that all operators share: right-hand sides, types, the engine, chunks
+ * of rows and workers. Used by one thread.
  *
  * @param <M> the type of matrix: in host memory, or on a GPU
  * @param <B> the type of the builder itself
@@ -34,12 +34,12 @@ public abstract class MatmulBuilder<M, B extends MatmulBuilder<M, B>> {
 
     protected abstract B self();
 
-    /** A right-hand side, [K, N]. Several share A; each gives a product. */
+    /** Adds a right-hand side, [K, N]. Several share A; each gives a product. */
     public final B b(M b) {
         return b(b, false);
     }
 
-    /** A right-hand side, [K, N], or [N, K] if {@code transposed}. */
+    /** Adds a right-hand side, [K, N], or [N, K] if {@code transposed}. */
     public abstract B b(M b, boolean transposed);
 
     /** Notes the shape of a B that was given. */
@@ -54,7 +54,7 @@ public abstract class MatmulBuilder<M, B extends MatmulBuilder<M, B>> {
         return self();
     }
 
-    /** Refuses memory that this thread cannot read, before something fails deep inside. */
+    /** Refuses memory that this thread cannot read, instead of failing later, deep inside. */
     protected static void checkAccess(Matrix matrix) {
         if (!matrix.data().isAccessibleBy(Thread.currentThread())) {
             throw new IllegalArgumentException(
@@ -64,7 +64,7 @@ public abstract class MatmulBuilder<M, B extends MatmulBuilder<M, B>> {
         }
     }
 
-    /** The type of the products; by default fp32, in which they are summed. */
+    /** The type of the products; by default fp32, the type of their sums. */
     public final B output(DType dtype) {
         if (dtype.isScaled()) {
             throw new IllegalArgumentException(
@@ -75,40 +75,40 @@ public abstract class MatmulBuilder<M, B extends MatmulBuilder<M, B>> {
     }
 
     /**
-     * What is done to the elements of the products before they are rounded; by default nothing. It
-     * is checked against the products when the operator is prepared.
+     * The steps that are applied to the products before they are rounded; by default none. They are
+     * checked against the products when the operator is prepared.
      */
     public final B epilogue(Epilogue wanted) {
         this.epilogue = Objects.requireNonNull(wanted, "epilogue");
         return self();
     }
 
-    /** What was given, or none. */
+    /** The given epilogue, or none. */
     final Epilogue epilogue() {
         return epilogue;
     }
 
-    /** Whether the sums of products are more than rounded. */
+    /** Whether sums are more than just rounded. */
     protected final boolean hasEpilogue() {
         return !epilogue.isNone();
     }
 
-    /** The steps of what was given, if they fit the right-hand sides. */
+    /** The given steps, if they fit the right-hand sides. */
     @SuppressWarnings("exports")
     protected final EpilogueSteps epilogueSteps() {
         return epilogue.fitting(columns());
     }
 
     /**
-     * The name of what multiplies: on a GPU {@code gated} or {@code cublas}; on the CPU
+     * The engine, by name: on a GPU {@code gated} or {@code cublas}; on the CPU
      *
      * <ul>
-     *   <li>{@code auto}, the default: AMX for bf16 where every rank's machine has it, else {@code
+     *   <li>{@code auto}, the default: AMX for bf16 if every rank's machine has it, else {@code
      *       portable};
-     *   <li>{@code portable}: the fastest whose bits are the same on every machine;
+     *   <li>{@code portable}: the fastest engine whose bits are the same on every machine;
      *   <li>{@code native} (machine code), {@code vector} or {@code scalar}: one of those;
-     *   <li>{@code amx}: bf16 alone, with bits of its own;
-     *   <li>{@code openblas}, which promises no bits.
+     *   <li>{@code amx}: bf16 only, with its own bits;
+     *   <li>{@code openblas}, which promises no particular bits.
      * </ul>
      */
     public B engine(String name) {
@@ -117,32 +117,32 @@ public abstract class MatmulBuilder<M, B extends MatmulBuilder<M, B>> {
         return self();
     }
 
-    /** As {@link #engine(String)}, for engines that have no name, as those of tests. */
+    /** Like {@link #engine(String)}, for engines without a name, such as those of tests. */
     final B engine(Gemm nameless) {
         this.gemm = nameless;
         return self();
     }
 
-    /** An engine without a name that was given, or null. */
+    /** The given engine without a name, or null. */
     final Gemm gemm() {
         return gemm;
     }
 
-    /** Chunks of this many rows, instead of Weft's own choice. */
+    /** Cuts shards into chunks of this many rows, instead of Weft's own choice. */
     public final B chunkRows(long rows) {
         this.chunkRows = positive("chunk rows", rows);
         return self();
     }
 
-    /** Every shard in this many chunks, instead of Weft's own choice. */
+    /** Cuts every shard into this many chunks, instead of Weft's own choice. */
     public final B splitsPerRank(int splits) {
         this.splitsPerRank = (int) positive("splits per rank", splits);
         return self();
     }
 
     /**
-     * What multiplies at the same time on this rank: threads, by default its share of the cores; or
-     * thread blocks of a GPU's grid, by default as many as the GPU holds.
+     * How many workers multiply at the same time on this rank: threads, by default its share of the
+     * cores; or thread blocks of a GPU's grid, by default as many as fit on the GPU.
      */
     public final B computeWorkers(int workers) {
         this.computeWorkers = (int) positive("compute workers", workers);
@@ -157,12 +157,12 @@ public abstract class MatmulBuilder<M, B extends MatmulBuilder<M, B>> {
     }
 
     /**
-     * Agrees with the other ranks and reserves all that calls will need. Collective. Matrices in
+     * Agrees with the other ranks and reserves everything that calls need. Collective. Matrices in
      * host memory that were given as B may be freed afterwards.
      */
     public abstract Operator<M> prepare();
 
-    /** What was given as B. */
+    /** The shapes of the given Bs. */
     final List<Side> sides() {
         return sides;
     }
@@ -180,7 +180,7 @@ public abstract class MatmulBuilder<M, B extends MatmulBuilder<M, B>> {
         return aType;
     }
 
-    /** A type other than A's, where some B has one: an engine must take both. */
+    /** The type of a B whose type is not A's, if there is one: an engine must support both. */
     final DType otherType() {
         return sides.stream()
                 .map(Side::dtype)
@@ -189,17 +189,17 @@ public abstract class MatmulBuilder<M, B extends MatmulBuilder<M, B>> {
                 .orElse(aType);
     }
 
-    /** What an engine of the CPU multiplies: rows and columns with scales are widened before. */
+    /** The type that an engine of the CPU multiplies: elements with scales are widened before. */
     static DType multiplied(DType type) {
         return type.isScaled() ? DType.FP32 : type;
     }
 
-    /** Null where it is left to Weft. */
+    /** Null if it is left to Weft. */
     final String engine() {
         return engine;
     }
 
-    /** 0 where it is left to Weft, as those that follow. */
+    /** 0 if it is left to Weft; so are those that follow. */
     final long chunkRows() {
         return chunkRows;
     }

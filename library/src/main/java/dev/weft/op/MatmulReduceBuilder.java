@@ -39,7 +39,10 @@ import java.util.stream.Stream;
 public final class MatmulReduceBuilder<O extends Operator<Matrix>>
         extends ReduceBuilder<Matrix, MatmulReduceBuilder<O>> {
 
-    /** Of a block that is handed on: fewer start sooner, more are multiplied faster. */
+    /**
+     * Rows of a block that is passed on: small blocks start sooner, large ones are multiplied
+     * faster.
+     */
     private static final long[] BLOCK_ROWS = {32, 64, 128};
 
     private final Function<ReduceOperator.Parts, O> maker;
@@ -130,8 +133,8 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
     }
 
     /**
-     * An engine that sums several k at a time gives the whole product's bits only where K is cut
-     * between them.
+     * The engine that all ranks use. One that sums several k at a time gives the bits of the whole
+     * product only if K is cut between those groups.
      */
     private Gemm agreedEngine(Order wanted) {
         String name = engine() == null ? "auto" : engine();
@@ -148,7 +151,7 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
         return AllGatherMatmulBuilder.agreedEngine(fabric, own, free);
     }
 
-    /** By rank and right-hand side; those of its host's other ranks if {@code shared}. */
+    /** By rank and right-hand side; includes those of the host's other ranks if {@code shared}. */
     private PackedB[][] packed(Gemm gemm, boolean shared, Arena arena, List<Region> regions) {
         PackedB[][] packed = new PackedB[fabric.size()][0];
         long[] bytes = sides().stream().mapToLong(s -> gemm.packedBytes(s.k(), s.n())).toArray();
@@ -278,12 +281,12 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
         return Candidate.of(writer, cut, most, 1);
     }
 
-    /** The type in which sums travel that are to be added. */
+    /** The type in which sums travel if they are to be added. */
     private DType wire() {
         return order == Order.BY_RANK_BF16 ? DType.BF16 : DType.FP32;
     }
 
-    /** What the operators that auto tries have in common. */
+    /** What the operators that auto tries share. */
     private record Common(
             Gemm gemm,
             PackedB[][] packed,

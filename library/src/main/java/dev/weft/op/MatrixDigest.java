@@ -5,15 +5,15 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
 /**
- * Two 64-bit hashes of a matrix's elements, with unrelated multipliers, so that ranks can tell by
- * 128 bits whether they hold the same one. It guards against difference, not against malice: ranks
- * of a group trust each other. Pure: any thread may call it.
+ * Two 64-bit hashes of a matrix's elements, with unrelated multipliers: 128 bits that tell ranks
+ * whether they hold the same matrix. They detect differences, not attacks: ranks of a group trust
+ * each other. Pure and thread-safe.
  */
 final class MatrixDigest {
 
     private static final ValueLayout.OfLong LONG = ValueLayout.JAVA_LONG_UNALIGNED;
 
-    /** Odd, with bits all over. */
+    /** Odd, with bits in all places. */
     private static final long FIRST = 0x9E3779B97F4A7C15L;
 
     private static final long SECOND = 0xC2B2AE3D27D4EB4FL;
@@ -46,7 +46,7 @@ final class MatrixDigest {
         return word;
     }
 
-    /** A bijection of the state: no later word can undo a difference by losing it. */
+    /** A bijection of the state: no later word can cancel a difference. */
     private static long mix(long state, long multiplier) {
         long product = state * multiplier;
         return product ^ product >>> 29;

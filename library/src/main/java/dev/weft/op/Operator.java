@@ -11,8 +11,8 @@ import jdk.jfr.FlightRecorder;
 /**
  * A computation that the ranks of a fabric do together, prepared once and called many times. Every
  * rank prepares it, calls it and closes it, in the same order. A call that cannot complete ends on
- * every rank with a {@link FabricException}, whose {@link FabricException#report report} says how
- * things stood on that rank. After that, the operator can only be closed.
+ * every rank with a {@link FabricException} that carries a {@link FabricException#report report} of
+ * the state on that rank. After that, the operator can only be closed.
  *
  * <p>One thread at a time uses an operator; several operators may be in use at once.
  *
@@ -21,7 +21,7 @@ import jdk.jfr.FlightRecorder;
  */
 public abstract class Operator<M> implements AutoCloseable {
 
-    /** What must have been asked for so that peers may read results. */
+    /** What the caller must have asked for before it may read peers' results. */
     protected static final String SHARED = "sharedResults() and, for gathered A, that it is kept";
 
     private final List<RankPlan> plans;
@@ -38,9 +38,9 @@ public abstract class Operator<M> implements AutoCloseable {
     private boolean closed;
 
     /**
-     * @param plan of this rank, which may say more than {@code plans} does
-     * @param worldRank by which errors name this rank
-     * @param mostUnderWay calls that may have been started and not awaited
+     * @param plan this rank's plan, which may say more than {@code plans} does
+     * @param worldRank the rank that errors name
+     * @param mostUnderWay how many calls may have been started and not awaited
      */
     protected Operator(List<RankPlan> plans, RankPlan plan, int worldRank, int mostUnderWay) {
         this.plans = plans;
@@ -55,37 +55,43 @@ public abstract class Operator<M> implements AutoCloseable {
     }
 
     /**
-     * What every call does on every rank, in rank order, for another operator that does the same:
-     * see {@link OperatorBuilder#plans}.
+     * What every call does on every rank, in rank order. Another operator can reuse it: see {@link
+     * OperatorBuilder#plans}.
      */
     public final List<RankPlan> plans() {
         return plans;
     }
 
     /**
-     * What {@link dev.weft.plan.Algorithm#AUTO} looked at, the plans that were tried first; empty
-     * where the caller chose the algorithm. The first rank knows all, the others what was tried.
+     * The plans that {@link dev.weft.plan.Algorithm#AUTO} considered, tried ones first; empty if
+     * the caller chose the algorithm. The first rank knows all of them, the others only those that
+     * were tried.
      */
     public final List<Candidate> candidates() {
         return candidates;
     }
 
-    /** The name of what multiplies. */
+    /** The name of the engine that multiplies. */
     public abstract String engine();
 
-    /** Whether a row's bits never depend on the rows that it is multiplied with. */
+    /** Whether the bits of a row never depend on which rows are multiplied with it. */
     public abstract boolean sameBitsForAnyRows();
 
-    /** What multiplies at the same time on this rank: threads, or thread blocks of a GPU's grid. */
+    /**
+     * How many workers multiply at the same time on this rank: threads, or a GPU's thread blocks.
+     */
     public abstract int computeWorkers();
 
-    /** Bytes that this rank keeps where peers can reach them: shards, flags and what lands here. */
+    /**
+     * Bytes that this rank keeps in memory that peers can reach: shards, flags and what arrives
+     * here.
+     */
     public abstract long reachableBytes();
 
     /**
-     * The place of the next call's shard, [rows of this rank, K], for producers that write it there
-     * themselves; given to {@link #call} it is not copied. Waits, like {@link #start}, for peers
-     * that are a call behind. Its content is what an earlier call left there.
+     * The next call's shard, [rows of this rank, K], for producers that write it in place: {@link
+     * #call} does not copy it. Waits, like {@link #start}, for peers that are a call behind. It
+     * holds what an earlier call left there.
      */
     public abstract M nextShard();
 
@@ -97,18 +103,18 @@ public abstract class Operator<M> implements AutoCloseable {
     /** Starts a call and returns while it runs; the shard must not change until it has ended. */
     public abstract PendingCall<M> start(M shard);
 
-    /** As {@link #call}, with the shard that lies in {@link #nextShard()}, and one of the views. */
+    /** Like {@link #call}, with the shard in {@link #nextShard()} and the given view. */
     public abstract Result<M> callInPlace(View view);
 
     /**
-     * Replaces the B of number {@code index}, in the order in which they were given, by another one
-     * of the same shape and type, stored alike (transposed or not). The plan and all memory stay;
-     * it costs what packing B costs. Collective: every rank replaces its own, and no call is under
-     * way. The matrix may be freed afterwards. Ranks of a host that gave one and the same B share a
-     * packed copy, so they must give one and the same B again.
+     * Replaces B number {@code index}, in the order in which they were given, by another one of the
+     * same shape and type, stored the same way (transposed or not). The plan and all memory stay;
+     * it costs as much as packing B. Collective: every rank replaces its own, and no call may be
+     * running. The matrix may be freed afterwards. Ranks of a host that gave the same B share a
+     * packed copy, so they must give the same B again.
      *
-     * @throws UnsupportedOperationException on a GPU, where the new B is written into the {@link
-     *     dev.weft.cuda.DeviceMatrix} that was given; and for a B with scales
+     * @throws UnsupportedOperationException on a GPU, where the caller writes the new B into the
+     *     given {@link dev.weft.cuda.DeviceMatrix}; and for a B with scales
      */
     public abstract void replaceB(int index, M b);
 
@@ -125,45 +131,44 @@ public abstract class Operator<M> implements AutoCloseable {
     }
 
     /**
-     * The product, with the B of number {@code index}, that the latest call gave another rank of
-     * this one's host; only where {@link OperatorBuilder#sharedResults} was asked for, and on GPUs
-     * that reach each other.
+     * The latest call's product with B number {@code index} on another rank of the same host; only
+     * if {@link OperatorBuilder#sharedResults} was set and, for GPUs, if they reach each other.
      *
-     * <p>Waits until that rank has ended the same call, with the deadline of all waits. That end is
-     * a release and this wait the acquire: all of the product is visible. It holds until this rank
-     * starts its next call; no barrier is needed. On the CPU that rank writes elsewhere in the call
-     * after this one, and starts the one after that only once this rank has started the next. On a
-     * GPU its next product waits for this rank's next call: what reads the product is queued before
-     * that call, on the same stream, or has ended by then.
+     * <p>Waits until that rank has ended the same call, with the usual deadline. That end is a
+     * release and this wait the acquire, so the whole product is visible. It is valid until this
+     * rank starts its next call; no barrier is needed. On the CPU, that rank writes elsewhere in
+     * its next call, and starts the call after that only once this rank has started its own next
+     * one. On a GPU, that rank's next product waits for this rank's next call: queue whatever reads
+     * the product before that call, on the same stream, or let it end first.
      */
     public abstract M peerProduct(int rank, int index);
 
     /**
-     * Gathered A of the latest call at another rank of this one's host, if it was kept; otherwise
-     * as {@link #peerProduct}.
+     * Gathered A of the latest call on another rank of the same host, if it was kept; otherwise
+     * like {@link #peerProduct}.
      */
     public abstract M peerGathered(int rank);
 
-    /** Ends calls under way and frees all memory. */
+    /** Ends running calls and frees all memory. */
     @Override
     public abstract void close();
 
-    /** Of the call that was awaited last. */
+    /** The result of the call that was awaited last. */
     protected abstract Result<M> result();
 
-    /** Whether the earliest call that has not been awaited has ended. */
+    /** Whether the earliest call that was not awaited yet has ended. */
     protected abstract boolean isDone();
 
-    /** Waits for the end of the call of this number. */
+    /** Waits for the end of call number {@code call}. */
     protected abstract void awaitEnd(int call);
 
-    /** Ends the waits of the peers, and keeps what {@code cause} tells for {@link #told}. */
+    /** Ends the waits of the peers, and keeps the details of {@code cause} for {@link #told}. */
     protected abstract void tellPeers(Throwable cause);
 
-    /** The cause with how things stand on this rank; nothing of the operator runs. */
+    /** The cause with this rank's state added. Nothing of the operator may be running. */
     protected abstract RuntimeException told(RuntimeException cause);
 
-    /** This operator was chosen out of these, after the calls that it has made. */
+    /** Notes that this operator was chosen from these candidates, after the calls it has made. */
     @SuppressWarnings("exports")
     protected final void chosenFrom(List<dev.weft.search.Candidate> all) {
         this.candidates = all.stream().map(Candidate::of).toList();
@@ -184,18 +189,18 @@ public abstract class Operator<M> implements AutoCloseable {
         return failure.get() != null;
     }
 
-    /** A call is being started; from now on it has a number. */
+    /** Numbers a call that is being started. */
     protected final int begin(View view) {
         views[++started & 1] = view;
         return started;
     }
 
-    /** Of the latest call with the parity of this one. */
+    /** The view of the latest call with the parity of {@code call}. */
     protected final View view(int call) {
         return views[call & 1];
     }
 
-    /** One for all calls, so that starting one allocates nothing. */
+    /** One object for all calls, so that starting one allocates nothing. */
     protected final PendingCall<M> pending() {
         if (pending == null) {
             pending = new PendingCall<>(this);
@@ -203,7 +208,7 @@ public abstract class Operator<M> implements AutoCloseable {
         return pending;
     }
 
-    /** Keeps the first failure, which is the cause of all others. Any thread may call. */
+    /** Keeps the first failure, which is the cause of all others. Thread-safe. */
     protected final void failed(Throwable cause) {
         failure.compareAndSet(null, cause);
         tellPeers(cause);
@@ -217,7 +222,7 @@ public abstract class Operator<M> implements AutoCloseable {
         }
     }
 
-    /** Refuses a shard of another shape or type. */
+    /** The error for a shard of another shape or type. */
     protected final IllegalArgumentException misfit(String shard, String type) {
         return new IllegalArgumentException(
                 "the shard of rank %d is %s: expected [%d, %d] %s"
@@ -229,14 +234,14 @@ public abstract class Operator<M> implements AutoCloseable {
                                 type));
     }
 
-    /** Refuses to give what another rank got, named as errors name it. */
+    /** The error for a peer's result that cannot be read. */
     protected final IllegalStateException unreachable(int worldRankOfPeer, String expected) {
         return new IllegalStateException(
                 "the result of rank %d cannot be reached from rank %d: expected %s"
                         .formatted(worldRankOfPeer, worldRank, expected));
     }
 
-    /** Whether a call can be started. */
+    /** Throws if a call cannot be started. */
     protected final void checkUsable() {
         Throwable cause = failure.get();
         if (closed || cause != null) {
@@ -258,7 +263,7 @@ public abstract class Operator<M> implements AutoCloseable {
         return first;
     }
 
-    /** Waits for the end of the earliest call that has not been awaited. */
+    /** Waits for the end of the earliest call that was not awaited yet. */
     final Result<M> await() {
         if (closed || awaited == started) {
             throw new IllegalStateException("no call is under way");
@@ -279,24 +284,27 @@ public abstract class Operator<M> implements AutoCloseable {
         return result();
     }
 
-    /** Which parts of a call are run; all but {@link #PIPELINED} serve to measure. */
+    /** Which parts of a call run; all but {@link #PIPELINED} are for measurements. */
     public enum View {
-        /** The whole call: transfers and product at once (or one after the other if so planned). */
+        /**
+         * The whole call: transfers and product at once (or one after the other if the plan says
+         * so).
+         */
         PIPELINED,
-        /** The product alone, as if every chunk had arrived: on whatever the buffers hold. */
+        /** Only the product, as if every chunk had arrived: it uses whatever the buffers hold. */
         COMPUTE_ONLY,
-        /** The transfers alone. */
+        /** Only the transfers. */
         COMM_ONLY
     }
 
     /**
-     * One of the plans that {@link dev.weft.plan.Algorithm#AUTO} looked at.
+     * A plan that {@link dev.weft.plan.Algorithm#AUTO} considered.
      *
-     * @param chunksPerSource chunks of the largest shard; 0 where there was nothing to choose
-     * @param predictedNs what the simulator says a call takes on this machine; NaN where it was not
-     *     asked
-     * @param measuredNs what it took when it was tried; NaN where it was not
-     * @param chosen whether it is the one that the operator runs
+     * @param chunksPerSource chunks of the largest shard; 0 if there was no choice
+     * @param predictedNs the simulator's time of a call on this machine; NaN if it was not
+     *     simulated
+     * @param measuredNs the time of a call when it was tried; NaN if it was not
+     * @param chosen whether the operator runs this plan
      */
     public record Candidate(
             PlanWriter algorithm,
@@ -305,7 +313,7 @@ public abstract class Operator<M> implements AutoCloseable {
             double measuredNs,
             boolean chosen) {
 
-        /** For those who search by themselves, as the command does. */
+        /** For callers with their own search, such as the command. */
         @SuppressWarnings("exports")
         public static Candidate of(dev.weft.search.Candidate found) {
             return new Candidate(
@@ -318,8 +326,8 @@ public abstract class Operator<M> implements AutoCloseable {
     }
 
     /**
-     * A call under way. Awaited once, by the thread that started it or another one; of two that are
-     * under way, the earlier one first.
+     * A running call. It is awaited once, by any thread; if two calls are running, the earlier one
+     * first.
      *
      * @param <M> the matrices: in host memory, or on a GPU
      */
@@ -346,8 +354,8 @@ public abstract class Operator<M> implements AutoCloseable {
         }
 
         /**
-         * The end of the call as a future, in place of {@link #await}: a thread of its own awaits
-         * it. Start the next call only once it is done.
+         * The end of the call as a future, instead of {@link #await}: a separate thread awaits it.
+         * Start the next call only once it is done.
          */
         public CompletableFuture<Result<M>> future() {
             return CompletableFuture.supplyAsync(

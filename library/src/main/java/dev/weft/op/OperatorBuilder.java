@@ -16,9 +16,8 @@ import java.util.Objects;
 import java.util.Set;
 
 /**
- * Takes the description of an operator, for CPUs or GPUs, and prepares it. All ranks describe the
- * same operator, except for B: where B is sharded by columns, each rank gives its own columns. Used
- * by one thread.
+ * Describes an operator, for CPUs or GPUs, and prepares it. All ranks describe the same operator,
+ * except for B: if B is sharded by columns, each rank gives its own columns. Used by one thread.
  *
  * @param <M> the type of matrix: in host memory, or on a GPU
  * @param <B> the type of the builder itself
@@ -37,18 +36,18 @@ public abstract class OperatorBuilder<M, B extends OperatorBuilder<M, B>>
     private long gatherOnlyCols;
 
     /**
-     * @param ranks of the group; 0 where the shards say how many there are
+     * @param ranks the number of ranks of the group; 0 if the shards give it
      */
     protected OperatorBuilder(int ranks) {
         this.ranks = ranks;
     }
 
-    /** Of the group; 0 where the shards say how many there are. */
+    /** The number of ranks of the group; 0 if the shards give it. */
     final int ranks() {
         return ranks;
     }
 
-    /** How the rows of A lie on the ranks, and the type of A's elements. */
+    /** How the rows of A are spread over the ranks, and the type of A's elements. */
     public B a(Shards shards, DType dtype) {
         if (ranks > 0 && shards.ranks() != ranks) {
             throw new IllegalArgumentException(
@@ -61,12 +60,12 @@ public abstract class OperatorBuilder<M, B extends OperatorBuilder<M, B>>
     }
 
     /**
-     * As {@link #a(Shards, DType)}, for an A of 8 bits. A shard is then a matrix of rows with their
-     * scales in front, as {@link ScaledMatrix#rowsOf} makes them and {@link ScaledMatrix#inRows}
-     * sees them.
+     * Like {@link #a(Shards, DType)}, for an A of 8 bits. A shard is then a matrix of rows with
+     * their scales in front, as {@link ScaledMatrix#rowsOf} makes them and {@link
+     * ScaledMatrix#inRows} reads them.
      *
      * @param dtype e4m3
-     * @param given which elements share a scale; rows are the same for tensor and row
+     * @param given which elements share a scale; tensor and row use the same layout of rows
      */
     public final B scaledA(Shards shards, DType dtype, Scaling given) {
         if (dtype != DType.E4M3) {
@@ -80,11 +79,11 @@ public abstract class OperatorBuilder<M, B extends OperatorBuilder<M, B>>
 
     /**
      * How rows are gathered. {@link Algorithm#AUTO}, the default, prices the algorithms on a model
-     * of this machine and tries the cheapest beside sequential, which takes {@link #prepare} a
-     * second or so, once for each problem in a process. Where the command {@code weft} has not
-     * stored a model of this CPU, this process measures one first, for three seconds at most for
-     * each engine and type of A, and keeps it for as long as it lives; no file is written. Plans of
-     * any other writer than {@link Algorithm} are proved when the operator is prepared.
+     * of this machine and times the cheapest against sequential. This adds about a second to {@link
+     * #prepare}, once for each problem in a process. If the command {@code weft} has not stored a
+     * model of this CPU, the process measures one first, for at most three seconds for each engine
+     * and type of A, and keeps it as long as it runs; no file is written. Plans of writers other
+     * than {@link Algorithm} are proved when the operator is prepared.
      */
     public final B algorithm(PlanWriter writer) {
         this.algorithm = writer;
@@ -93,52 +92,57 @@ public abstract class OperatorBuilder<M, B extends OperatorBuilder<M, B>>
     }
 
     /**
-     * The plans of all ranks, in rank order, in place of an algorithm, a cut and communication
-     * workers: the caller's own, which are proved when the operator is prepared, or those of
-     * another operator ({@link Operator#plans}), which need no second search.
+     * The plans of all ranks, in rank order, instead of an algorithm, a cut and communication
+     * workers. They are either the caller's own, which are proved when the operator is prepared, or
+     * those of another operator ({@link Operator#plans}), which saves a second search.
      */
     public final B plans(List<RankPlan> given) {
         this.plans = given;
         return self();
     }
 
-    /** Chunks of this many columns; by default chunks are whole rows. */
+    /** Cuts chunks to this many columns; by default chunks are whole rows. */
     public final B chunkCols(long cols) {
         this.chunkCols = positive("chunk columns", cols);
         return self();
     }
 
     /**
-     * Threads of this rank that move chunks, or streams that copy them; by default as few as the
-     * algorithm needs.
+     * How many threads of this rank move chunks, or how many streams copy them; by default as few
+     * as the algorithm needs.
      */
     public final B commWorkers(int workers) {
         this.commWorkers = (int) positive("communication workers", workers);
         return self();
     }
 
-    /** Leaves gathered A in {@link Result#gathered}. */
+    /** Keeps gathered A for {@link Result#gathered}. */
     public final B keepGathered() {
         features.add(Feature.KEPT);
         return self();
     }
 
     /**
-     * A ring whose arriving shards live only in two buffers of one shard each, used in turn: no
-     * gathered A is stored anywhere. Sets the algorithm; the ring has {@link #commWorkers} lanes,
-     * one unless said otherwise.
+     * A ring that keeps arriving shards in only two buffers of one shard each, used in turn:
+     * gathered A is never stored. Sets the algorithm; the ring has {@link #commWorkers} lanes, by
+     * default one.
      */
     public final B pingPong() {
         features.add(Feature.PING_PONG);
         return algorithm(Algorithm.pingPongRing());
     }
 
-    /** As {@link #pingPong()}, with so many lanes, which move parts of a shard at the same time. */
+    /**
+     * Like {@link #pingPong()}, with this many lanes, which move parts of a shard at the same time.
+     */
     public final B pingPong(int lanes) {
         return pingPong().commWorkers(lanes);
     }
 
-    /** No product: A of {@code cols} columns is gathered, shard below shard or beside it. */
+    /**
+     * No product: only gathers an A of {@code cols} columns, shards below each other or side by
+     * side.
+     */
     final B gatherOnly(long cols, boolean besideEachOther) {
         this.gatherOnlyCols = positive("columns", cols);
         if (besideEachOther) {
@@ -148,8 +152,8 @@ public abstract class OperatorBuilder<M, B extends OperatorBuilder<M, B>>
     }
 
     /**
-     * Row blocks wait for a counter of the lane that delivers them, and only then look at their
-     * chunks' flags: one word to block on instead of several, and one signal more per chunk.
+     * Lets row blocks wait for a counter of their lane before they look at their chunks' flags.
+     * They block on one word instead of several; each chunk costs one more signal.
      */
     public final B waitForSummary() {
         features.add(Feature.SUMMARIES);
@@ -158,15 +162,15 @@ public abstract class OperatorBuilder<M, B extends OperatorBuilder<M, B>>
 
     /**
      * Lets the ranks of a host read each other's products and gathered A: see {@link
-     * Operator#peerProduct} and {@link Operator#peerGathered}. On the CPU products then take twice
-     * the memory; on a GPU a call starts when every rank of the group has.
+     * Operator#peerProduct} and {@link Operator#peerGathered}. On the CPU, products then use twice
+     * the memory; on a GPU, a call starts only when every rank of the group has started it.
      */
     public final B sharedResults() {
         features.add(Feature.SHARED);
         return self();
     }
 
-    /** Operands of 8 bits have scales, those of A the same layout as those of B. */
+    /** Checks that operands of 8 bits have scales, with the same layout in A and B. */
     private void requireScales(List<Side> sides) {
         boolean scaled = scaling != null;
         if (!sides.isEmpty() && aType().isScaled() != scaled) {
@@ -182,7 +186,7 @@ public abstract class OperatorBuilder<M, B extends OperatorBuilder<M, B>>
         }
     }
 
-    /** All of the above, checked as far as it is the same everywhere. */
+    /** The whole description, checked as far as it is the same on every rank. */
     @SuppressWarnings("exports")
     protected final Description description() {
         List<Side> sides = sides();

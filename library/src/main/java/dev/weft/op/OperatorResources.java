@@ -7,7 +7,7 @@ import java.util.List;
 /**
  * All memory of one rank's operator, freed together.
  *
- * @param regions what peers can reach
+ * @param regions memory that peers can reach
  */
 record OperatorResources(Arena arena, List<Region> regions) implements AutoCloseable {
 

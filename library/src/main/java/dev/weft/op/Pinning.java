@@ -6,18 +6,19 @@ import dev.weft.ffi.Affinity;
 import dev.weft.telemetry.Fallback;
 
 /**
- * Which core each compute worker stays on. Ranks that share cores take them in order: a rank's
- * workers follow those of the rank before. Only ranks that take all cores pin: with more workers
- * the system must be free to share the cores fairly, with fewer to keep away from cores that others
- * use. Lane workers are never pinned: they run where a core waits.
+ * The core that each compute worker is pinned to. Ranks that share cores use them in order: a
+ * rank's workers follow those of the rank before it. Workers are pinned only if the ranks use all
+ * cores: with more workers the system must be free to share the cores fairly, with fewer it must be
+ * free to avoid cores that others use. Lane workers are never pinned: they run on whichever core is
+ * idle.
  *
- * @param cores none where workers are not pinned
+ * @param cores empty if workers are not pinned
  */
 record Pinning(int[] cores, int firstWorker) {
 
     static final Pinning NONE = new Pinning(new int[0], 0);
 
-    /** For a rank with {@code workers} compute workers where every rank has as many. */
+    /** For ranks with {@code workers} compute workers each. */
     static Pinning of(Transport fabric, int workers) {
         if (Affinity.unavailable().isPresent()) {
             Fallback.tell("workers that are not pinned to cores", Affinity.unavailable().get());

@@ -15,12 +15,12 @@ import dev.weft.search.Problem;
 import java.util.List;
 
 /**
- * How an operator's plan follows from what its caller wants: cuts shards into chunks and blocks and
- * has plans written, the same on every rank. Where ranks could come to different numbers, as
- * engines differ between unlike hosts, the first rank's count for all.
+ * Works out an operator's plan from its description: cuts shards into chunks and blocks and has
+ * plans written, the same on every rank. If ranks could get different numbers, because engines
+ * differ between unlike hosts, those of the first rank count for all.
  *
  * @param workers threads that multiply
- * @param rowTakers of these, those that share rows; others share columns with them
+ * @param rowTakers how many of these share rows; others share columns with them
  */
 record Planning(
         Transport fabric,
@@ -33,7 +33,7 @@ record Planning(
     /**
      * Collective.
      *
-     * @param columnParts that the caller wants; 0 leaves it to Weft
+     * @param columnParts the caller's choice; 0 leaves it to Weft
      */
     static Planning of(
             Transport fabric, Gemm gemm, Description wanted, int workers, int columnParts) {
@@ -63,7 +63,7 @@ record Planning(
     }
 
     private List<RankPlan> plans(PlanWriter writer, Cut rows, int lanes) {
-        // What a sequential operator's lanes share are chunks.
+        // The lanes of a sequential operator share chunks, not rows.
         int takers = writer == Algorithm.SEQUENTIAL ? rowTakers : Math.max(lanes, rowTakers);
         long blockRows = Cut.blockRows(wanted.shards(), takers, rowQuantum, mostBlockRows);
         Chunks chunks = rows.chunks(wanted.shards(), wanted.k(), rowQuantum, blockRows);
@@ -74,7 +74,7 @@ record Planning(
         return Description.agreed(plans, fabric, fabric.hosts());
     }
 
-    /** As few as needed; the compute workers of a sequential operator are idle as it gathers. */
+    /** As few as needed; a sequential operator's compute workers are idle while it gathers. */
     private int lanes(PlanWriter algorithm) {
         if (wanted.commWorkers() > 0) {
             return wanted.commWorkers();
@@ -82,7 +82,7 @@ record Planning(
         return algorithm == Algorithm.SEQUENTIAL ? workers : 1;
     }
 
-    /** What is to be done, for the search for a plan. */
+    /** The problem, for the search for a plan. */
     Problem problem() {
         return wanted.problem(
                 wanted.wants(Feature.KEPT), workers, wanted.commWorkers(), fabric.hosts());

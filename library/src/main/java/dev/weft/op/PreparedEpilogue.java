@@ -7,13 +7,16 @@ import dev.weft.tensor.Matrix;
 import java.lang.foreign.MemorySegment;
 
 /**
- * An epilogue with the operands of one operator: the biases, and the residual of the call under
- * way. The caller begins a call before the workers start; each worker applies it with a {@link
- * Scratch} of its own.
+ * An epilogue with the operands of one operator: the biases, and the residual of the running call.
+ * The caller begins a call before the workers start; each worker applies it with its own {@link
+ * Scratch}.
  */
 final class PreparedEpilogue {
 
-    /** Never started: it stands for the workers where memory may be confined to a thread. */
+    /**
+     * Never started: stands in for the workers when checking whether memory is confined to a
+     * thread.
+     */
     private static final Thread OTHER_THREAD = new Thread();
 
     private final EpilogueSteps steps;
@@ -25,7 +28,7 @@ final class PreparedEpilogue {
     /**
      * Refuses a residual that does not fit.
      *
-     * @param rows of the result on this rank
+     * @param rows the result's rows on this rank
      */
     PreparedEpilogue(EpilogueSteps steps, long rows) {
         this.steps = steps;
@@ -35,7 +38,7 @@ final class PreparedEpilogue {
         begin();
     }
 
-    /** Asks for the residual of the call that is about to start, and refuses a wrong one. */
+    /** Gets the residual of the call that is about to start, and refuses a wrong one. */
     void begin() {
         if (steps.residuals() == null) {
             return;
@@ -46,7 +49,7 @@ final class PreparedEpilogue {
         }
     }
 
-    /** What is [rows, columns], and workers can read. */
+    /** The matrix, if it is [rows, columns] and workers can read it. */
     private Matrix checked(Object next) {
         if (next instanceof Matrix matrix
                 && matrix.rows() == rows
@@ -67,7 +70,7 @@ final class PreparedEpilogue {
         private final RowConverter converter = new RowConverter();
         private final Activations activations = new Activations();
 
-        // Of one product, or of the two that are to be joined.
+        // For one product, or for the two that are joined.
         private final float[][] values = new float[2][PIECE];
         private final MemorySegment[] bytes = {
             MemorySegment.ofArray(values[0]), MemorySegment.ofArray(values[1])
@@ -76,11 +79,11 @@ final class PreparedEpilogue {
         private final MemorySegment addedBytes = MemorySegment.ofArray(added);
 
         /**
-         * Makes finished rows of sums. The columns may be done in any parts. Allocates nothing.
+         * Turns sums into finished rows. The columns may be done in any parts. Allocates nothing.
          *
          * @param product the number of the result
          * @param sums fp32, as wide as the target
-         * @param second the sums of the second product where two are joined; else null
+         * @param second the sums of the second product if two are joined, else null
          * @param sumsRow the first row in both
          * @param firstCol the first column, everywhere
          * @param targetRow the first row in the target, and in the residual

@@ -5,11 +5,12 @@ import dev.weft.op.exec.OperatorMemory;
 import dev.weft.tensor.Matrix;
 
 /**
- * One right-hand side and the results it fills.
+ * A right-hand side and the results of its products.
  *
- * @param second the right-hand side whose products an epilogue joins to these; else null
- * @param halves what calls fill in turn; one matrix twice where only this rank reads it
- * @param peers by half and rank, where peers are to read it: their results, null on other hosts;
+ * @param second the right-hand side that an epilogue joins to this one, else null
+ * @param halves the results that calls write in turn; the same matrix twice if only this rank reads
+ *     it
+ * @param peers by half and rank: the peers' results if they are shared, null for other hosts;
  *     otherwise null
  */
 record Product(PackedB b, PackedB second, Matrix[] halves, Matrix[][] peers) {

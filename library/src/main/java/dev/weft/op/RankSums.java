@@ -32,21 +32,21 @@ final class RankSums {
     final CallState state;
     final Gemm gemm;
 
-    /** By rank and right-hand side; empty for ranks over whose K nothing is summed here. */
+    /** By rank and right-hand side; empty for ranks whose part of K is not summed here. */
     final PackedB[][] sides;
 
-    /** Products with the rows of C that this rank gets; one where two are joined. */
+    /** The products, with the rows of C that this rank gets; one if two are joined. */
     final Matrix[] results;
 
     final boolean all;
 
-    /** A of the call, where the caller has it, or its place in memory. */
+    /** A of the call: the caller's matrix, or its place in memory. */
     Matrix a;
 
-    /** The ranks over whose parts of K this one sums, in order. */
+    /** The ranks whose parts of K this rank sums over, in order. */
     final int[] parts;
 
-    /** What is multiplied, in order. */
+    /** The blocks that are multiplied, in order. */
     final RowBlock[] order;
 
     /** Rows whose sums are added up here, in the order in which they arrive. */
@@ -55,30 +55,30 @@ final class RankSums {
     /** Rows that arrive whole, in that order. */
     final Rows whole;
 
-    /** By tag: whose sums are added up, in order; empty where there is nothing to add. */
+    /** By tag: the ranks whose sums are added up, in order; empty if there is nothing to add. */
     final int[][] added;
 
-    /** By tag: whether sums of this rank go on to another one. */
+    /** By tag: whether this rank sends its sums to another one. */
     private final boolean[] sent;
 
-    /** By half, slot and right-hand side: its columns of the sums there. */
+    /** By half, slot and right-hand side: its columns of the sums in that slot. */
     private final Matrix[][][] columns;
 
     final PreparedEpilogue epilogue;
 
-    /** By tag: that this rank has multiplied it. */
+    /** By tag: the wait until this rank has multiplied it. */
     final Awaited[] multiplied;
 
-    /** Where the parts of each right-hand side's columns begin, and N. */
+    /** Where the parts of each right-hand side's columns begin, followed by N. */
     final long[][] firstCols;
 
     final int columnParts;
     final AtomicInteger unmultiplied = new AtomicInteger();
 
-    /** By block: the parts of its columns that are not multiplied. */
+    /** By block: how many parts of its columns are still to be multiplied. */
     final AtomicIntegerArray partsLeft;
 
-    /** When the rank had multiplied all its blocks, where nothing overlaps. */
+    /** When the rank had multiplied all its blocks, if nothing overlaps. */
     volatile long multipliedNs;
 
     RankSums(
@@ -141,7 +141,7 @@ final class RankSums {
         Arrays.setAll(added, this::added);
     }
 
-    /** The ranks whose sums of a chunk arrive to be added, and this one if it has some. */
+    /** The ranks whose sums of a chunk arrive to be added, and this rank if it has some. */
     private int[] added(int tag) {
         int[] others =
                 IntStream.range(0, plan.ranks())

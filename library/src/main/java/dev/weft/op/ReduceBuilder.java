@@ -12,8 +12,8 @@ import java.util.List;
 import java.util.stream.IntStream;
 
 /**
- * Takes what an operator that sums products over ranks is described by, on CPUs and GPUs. All ranks
- * describe the same operator; each gives its own rows of B. Used by one thread.
+ * Describes an operator that sums products over ranks, on CPUs or GPUs. All ranks describe the same
+ * operator; each gives its own rows of B. Used by one thread.
  *
  * @param <M> the type of matrix: in host memory, or on a GPU
  * @param <B> the type of the builder itself
@@ -43,10 +43,10 @@ public abstract class ReduceBuilder<M, B extends ReduceBuilder<M, B>> extends Ma
     /**
      * What the ranks have.
      *
-     * @param rows whose rows of C are whose; for an all-reduce, who sums which rows where ranks
-     *     share memory
+     * @param rows which rank gets which rows of C; for an all-reduce, which rank sums which rows if
+     *     ranks share memory
      * @param inner how K is spread over the ranks: rank r has [M, inner.rows(r)] of A
-     * @param dtype of A's elements
+     * @param dtype the type of A's elements
      */
     public B a(Shards rows, Shards inner, DType dtype) {
         int ranks = fabric == null ? rows.ranks() : fabric.size();
@@ -72,21 +72,24 @@ public abstract class ReduceBuilder<M, B extends ReduceBuilder<M, B>> extends Ma
     }
 
     /**
-     * How sums come together. {@link Reduction#AUTO}, the default, tries those of the {@link
-     * #order} beside each other and keeps the fastest.
+     * How sums are combined. {@link Reduction#AUTO}, the default, tries those with the wanted
+     * {@link #order} and keeps the fastest.
      */
     public final B algorithm(Reduction reduction) {
         this.algorithm = reduction;
         return self();
     }
 
-    /** In which order elements are summed; by default that of the algorithm, or the whole's. */
+    /**
+     * The order in which elements are summed; by default the algorithm's, or that of the whole
+     * product.
+     */
     public final B order(Order wanted) {
         this.order = wanted;
         return self();
     }
 
-    /** What was described, as a whole. */
+    /** The whole description. */
     @SuppressWarnings("exports")
     protected final Sums sums() {
         check();
@@ -106,12 +109,12 @@ public abstract class ReduceBuilder<M, B extends ReduceBuilder<M, B>> extends Ma
     /**
      * What was described.
      *
-     * @param rows whose rows of C are whose
+     * @param rows which rank gets which rows of C
      * @param inner how K is spread over the ranks
      * @param all whether every rank gets all rows
      * @param columns N of each product
-     * @param order null where it is left to Weft
-     * @param computeWorkers 0 where it is left to Weft
+     * @param order null if it is left to Weft
+     * @param computeWorkers 0 if it is left to Weft
      */
     @SuppressWarnings("exports")
     protected record Sums(
@@ -155,7 +158,7 @@ public abstract class ReduceBuilder<M, B extends ReduceBuilder<M, B>> extends Ma
         }
     }
 
-    /** What the ranks want must be the same; a mismatch names two of them. Collective. */
+    /** Checks that all ranks want the same; a mismatch names two of them. Collective. */
     protected final void agree(Order wanted) {
         if (fabric == null) {
             return;
@@ -186,7 +189,7 @@ public abstract class ReduceBuilder<M, B extends ReduceBuilder<M, B>> extends Ma
         agreement.settle();
     }
 
-    /** Whether K is cut at multiples of {@code quantum} alone. */
+    /** Whether K is cut only at multiples of {@code quantum}. */
     protected final boolean fits(int quantum) {
         return IntStream.range(0, inner.ranks())
                 .filter(r -> inner.rows(r) > 0)

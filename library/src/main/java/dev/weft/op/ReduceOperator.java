@@ -23,8 +23,8 @@ import java.util.stream.Stream;
 
 /**
  * C = sum over the ranks of A_r x B_r on the CPU, where rank r has A_r [M, its K] and B_r [its K,
- * N]. A call allocates nothing on the heap (between hosts, next to nothing). A rank may be one
- * whole call ahead of a slow peer; there is no barrier.
+ * N]. A call allocates nothing on the heap (between hosts, almost nothing). A rank may be one whole
+ * call ahead of a slow peer; there is no barrier.
  */
 abstract sealed class ReduceOperator extends Operator<Matrix>
         permits MatmulReduceScatter, MatmulAllReduce {
@@ -46,11 +46,11 @@ abstract sealed class ReduceOperator extends Operator<Matrix>
     private boolean ownsCommon;
 
     /**
-     * What one operator is made of.
+     * The parts of one operator.
      *
      * @param sides this rank's right-hand sides
-     * @param resources of this operator alone
-     * @param common what it shares with the others that its builder tries
+     * @param resources those of this operator alone
+     * @param common those it shares with the others that its builder tries
      */
     record Parts(
             Transport fabric,
@@ -79,7 +79,7 @@ abstract sealed class ReduceOperator extends Operator<Matrix>
         for (int r = 0; r < starts.length; r++) {
             starts[r] = Awaited.of(Awaited.START, r).within(1);
         }
-        // Every chunk has a place of its own: nothing is given back.
+        // Every chunk has its own place, so no buffer is ever released.
         Releases none = new Releases(plan(), fabric, null, 1);
         plan().lanes()
                 .forEach(
@@ -103,7 +103,7 @@ abstract sealed class ReduceOperator extends Operator<Matrix>
                         this::failed);
     }
 
-    /** From now on, closing this operator frees what it has in common with others, too. */
+    /** From now on, closing this operator also frees what it shares with others. */
     final void ownCommon(List<dev.weft.search.Candidate> candidates) {
         this.ownsCommon = true;
         if (!candidates.isEmpty()) {
@@ -132,8 +132,8 @@ abstract sealed class ReduceOperator extends Operator<Matrix>
     }
 
     /**
-     * The place of the next call's A, [M, K of this rank]. A call may read the caller's A where it
-     * is: only what was written here is there for {@link #callInPlace}.
+     * The next call's A, [M, K of this rank]. A call may read the caller's A in place, so {@link
+     * #callInPlace} uses only what was written here.
      */
     @Override
     public final Matrix nextShard() {
@@ -147,7 +147,9 @@ abstract sealed class ReduceOperator extends Operator<Matrix>
         return pending().await();
     }
 
-    /** Starts a call with A of this rank, [M, its K], which must not change until it has ended. */
+    /**
+     * Starts a call with this rank's A, [M, its K], which must not change until the call has ended.
+     */
     @Override
     public final PendingCall<Matrix> start(Matrix a) {
         Matrix place = memory.input(plan().rank(), 0);
@@ -181,12 +183,13 @@ abstract sealed class ReduceOperator extends Operator<Matrix>
                     state.startNs);
         }
         shared.a = a == null || copies ? place : a;
-        // Only now: a copy that throws has started nothing, and the peers still wait for this call.
+        // Only now: if the copy throws, nothing has started, and the peers still wait for this
+        // call.
         state.call = begin(view);
         state.view = view;
         shared.begin();
         // Release: pairs with the acquire of peers that multiply out of this A, and of peers that
-        // want to reuse the other half.
+        // are about to reuse the other half.
         fabric.publish(memory.region(), SumMemory.START_AT, state.call);
         team.start();
     }
@@ -205,7 +208,7 @@ abstract sealed class ReduceOperator extends Operator<Matrix>
         }
     }
 
-    /** Every peer has started the latest call of this rank. */
+    /** Waits until every peer has started this rank's latest call. */
     private Matrix awaitNextInput() {
         try {
             for (int r = 0; r < starts.length; r++) {
@@ -258,7 +261,7 @@ abstract sealed class ReduceOperator extends Operator<Matrix>
         throw unreachable(fabric.worldRank(rank), "results of this rank alone");
     }
 
-    /** Waits for a call under way, ends the workers and frees all memory. */
+    /** Waits for a running call, stops the workers and frees all memory. */
     @Override
     public final void close() {
         if (!closes()) {
@@ -297,7 +300,7 @@ abstract sealed class ReduceOperator extends Operator<Matrix>
             return endNs - state.startNs;
         }
 
-        /** What came after the product, where nothing overlaps. */
+        /** The time after the product, if nothing overlaps. */
         @Override
         public long gatherNs() {
             return plan().pacing().gatherFirst() ? endNs - shared.multipliedNs : 0;

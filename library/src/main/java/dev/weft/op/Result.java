@@ -15,27 +15,27 @@ public interface Result<M> {
         return product(0);
     }
 
-    /** The product with the B that was given as number {@code index}. */
+    /** The product with B number {@code index}, in the order in which they were given. */
     M product(int index);
 
     /**
-     * allgather(A), [M, K], if it was kept and the call was a whole one: the measuring views leave
-     * own rows out of it.
+     * allgather(A), [M, K], if it was kept and the call was a whole one: the views for measurements
+     * leave out own rows.
      */
     Optional<M> gathered();
 
     /**
-     * From the call's start until this rank's transfers and products were done; on a GPU by the
-     * device's clock, from the call's turn in its stream on.
+     * The time from the call's start until this rank's transfers and products were done; on a GPU
+     * by the device's clock, from when the call's turn in its stream came.
      */
     long elapsedNs();
 
     /**
-     * How long the gather took where it came first (a sequential operator, or the transfers alone);
+     * How long the gather took if it came first (a sequential operator, or only transfers);
      * otherwise 0.
      */
     long gatherNs();
 
-    /** What every worker of this rank did. Copies the record out, so it may be kept. */
+    /** What every worker of this rank did. It is a copy that the caller may keep. */
     Timeline timeline();
 }

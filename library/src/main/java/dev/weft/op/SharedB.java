@@ -12,22 +12,21 @@ import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
 
 /**
- * Packs a B. Where the ranks of a host all give the same B, there is one packed copy for all of
- * them, in the first one's memory, and each packs a part of it; otherwise each rank packs its own.
- * Collective.
+ * Packs a B. If all ranks of a host give the same B, they share one packed copy in the first one's
+ * memory, and each packs a part of it; otherwise each rank packs its own. Collective.
  *
  * <p>Order: the barrier after packing releases every part to every rank.
  */
 record SharedB(Transport fabric, Gemm gemm) {
 
-    /** A large B takes its time: peers that wait hear this often that it goes on. */
+    /** Packing a large B is slow: it is done in this many steps, and waiting peers hear of each. */
     private static final int STEPS = 16;
 
     /**
      * A packed B.
      *
-     * @param region null where the copy is this rank's own, in the arena
-     * @param type of the B that was packed; null if it was made of values and scales
+     * @param region null if the copy is this rank's own, in the arena
+     * @param type the type of the B that was packed; null if it has scales
      */
     record Packed(PackedB b, Region region, DType type, boolean transposed) {
 
@@ -35,7 +34,7 @@ record SharedB(Transport fabric, Gemm gemm) {
             return new Packed(b, region, null, transposed);
         }
 
-        /** Refuses a B that cannot take the place of the packed one. */
+        /** Refuses a B that cannot replace the packed one. */
         void check(int index, Matrix other) {
             if (type == null) {
                 throw new UnsupportedOperationException(
@@ -65,7 +64,7 @@ record SharedB(Transport fabric, Gemm gemm) {
             Region region = fabric.allocate(fabric.rank() == hostFirst ? bytes : 0);
             try {
                 PackedB packed = gemm.packed(k, n, region.part(hostFirst));
-                // Unlike engines, or unlike block sizes, read unlike copies.
+                // Copies of unlike engines or block sizes have unlike layouts.
                 if (same(packed.layout())) {
                     fill(packed, b, transposed, fabric.rank() - hostFirst, hostSize);
                     fabric.barrier();
@@ -114,7 +113,7 @@ record SharedB(Transport fabric, Gemm gemm) {
         if (!same(kind)) {
             return false;
         }
-        // Threads often give one and the same matrix: no need to read it.
+        // Threads often give the very same matrix: no need to read it.
         boolean oneMemory = fabric.kind().equals("threads") && b.data().isNative();
         if (same(Agreement.digest(oneMemory ? b.data().address() : fabric.rank(), b.rowPitch()))) {
             return true;
@@ -123,7 +122,7 @@ record SharedB(Transport fabric, Gemm gemm) {
         return same(digest[0]) & same(digest[1]);
     }
 
-    /** Whether the ranks of every host agree among themselves: the same answer on every rank. */
+    /** Whether the ranks agree within every host; the same answer on every rank. */
     private boolean same(long value) {
         long[] values = fabric.exchange(value);
         Hosts hosts = fabric.hosts();

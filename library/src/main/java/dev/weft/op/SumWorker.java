@@ -20,14 +20,14 @@ import java.lang.foreign.MemorySegment;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * Multiplies row blocks in the plan's order, each on top of the sums that arrive for it, and raises
- * the flag for which the rank's lanes wait. Rows whose sums are whole become rows of the result as
- * soon as they are there: workers look for them before each block, and wait for them once nothing
- * is left to multiply.
+ * Multiplies row blocks in the plan's order, adding each to the sums that arrive for it, and raises
+ * the flag that the rank's lanes wait for. Rows with complete sums become rows of the result as
+ * soon as possible: workers look for them before each block, and wait for them once nothing is left
+ * to multiply.
  *
  * <p>Memory order: a chunk's flag is raised by a release after its sums are written, and pairs with
- * the acquire of the lane that sends them. Chunks that arrive are read after an acquire of their
- * flag, which the lane that brings them raises by a release.
+ * the acquire of the lane that sends them. Arriving chunks are read after an acquire of their flag,
+ * which the lane that brings them raises by a release.
  */
 final class SumWorker extends Worker {
 
@@ -39,7 +39,7 @@ final class SumWorker extends Worker {
     private final Scratch scratch;
     private final RowAdder adder = new RowAdder();
 
-    /** Null where sums travel in fp32. */
+    /** Null if sums travel in fp32. */
     private final WireRows wire;
 
     private final PreparedEpilogue.Scratch epilogue;
@@ -88,7 +88,7 @@ final class SumWorker extends Worker {
         int pieces = order.length * parts;
         for (int i = next.getAndIncrement(); i < pieces; i = next.getAndIncrement()) {
             while (finishNext(false)) {
-                // Rows that are whole are finished while they are near.
+                // Rows with complete sums are finished while they are in a near cache.
             }
             multiply(order[i / parts], i % parts);
             // The last one acquires what the others have released.
@@ -122,7 +122,7 @@ final class SumWorker extends Worker {
         }
     }
 
-    /** On top of what is there, some of the columns, over the part of K that {@code part} has. */
+    /** Adds to the sums there: some of the columns, over the part of K that {@code part} has. */
     private void multiply(RowBlock block, int columns, int part, boolean resume) {
         long start = System.nanoTime();
         Matrix a = part == plan.rank() ? shared.a : memory.input(part, shared.state.call);
@@ -186,8 +186,8 @@ final class SumWorker extends Worker {
     }
 
     /**
-     * Adds or finishes the next rows that have come; what is added comes first, as others wait for
-     * it. If none have come and it {@code waits}, the next ones that come.
+     * Adds or finishes the next rows that have arrived. Adding comes first, as others wait for it.
+     * If none have arrived and {@code waits} is set, it waits for the next ones.
      *
      * @return whether there may be more
      */
@@ -243,7 +243,7 @@ final class SumWorker extends Worker {
                 : memory.flagAt(Reduction.slotOf(rank), tag);
     }
 
-    /** Adds the ranks' sums, in rank order, and leaves them where its own were. */
+    /** Adds the ranks' sums, in rank order, and leaves them where this rank's own were. */
     private void add(RowBlock block, int tag) {
         for (int rank : shared.added[tag]) {
             if (rank == plan.rank()) {
@@ -273,7 +273,9 @@ final class SumWorker extends Worker {
                 start);
     }
 
-    /** The first rank's place takes the sums, and this rank's the last one. */
+    /**
+     * Sums are added up in the first rank's place; the last addition writes to this rank's place.
+     */
     private void addRow(long row, int[] added) {
         Matrix own = memory.sums(Reduction.PARTIAL, shared.state.call);
         long ownAt = own.offset(row - memory.firstRow(Reduction.PARTIAL), 0);
@@ -295,7 +297,7 @@ final class SumWorker extends Worker {
         }
     }
 
-    /** As {@link #addRow}, of rows that have travelled in another type. */
+    /** Like {@link #addRow}, for rows that travelled in another type. */
     private void addWireRow(long row, int[] added) {
         for (int i = 0; i < added.length; i++) {
             long at = row - memory.firstRow(slotOf(added[i]));
@@ -309,7 +311,7 @@ final class SumWorker extends Worker {
         return rank == plan.rank() ? Reduction.PARTIAL : Reduction.slotOf(rank);
     }
 
-    /** Sums that have come from {@code rank}, or this rank's own. */
+    /** The sums that have arrived from {@code rank}, or this rank's own. */
     private Matrix part(int rank) {
         return memory.sums(slotOf(rank), shared.state.call);
     }
@@ -318,7 +320,7 @@ final class SumWorker extends Worker {
         return part(rank).offset(row - memory.firstRow(slotOf(rank)), 0);
     }
 
-    /** Makes rows of the results out of whole sums in a slot. */
+    /** Turns complete sums in a slot into rows of the results. */
     private void finish(RowBlock block, int slot) {
         if (shared.state.view == View.COMM_ONLY) {
             return;

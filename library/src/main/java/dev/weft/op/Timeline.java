@@ -4,20 +4,21 @@ import java.util.List;
 
 /**
  * What one rank did in one call, span by span. Times are nanoseconds since the call's start; on one
- * host, {@link #startNs()} of different processes are on the same clock.
+ * host, {@link #startNs()} of all processes use the same clock.
  *
  * @param rank in the group
- * @param startNs the call's start, by {@link System#nanoTime()} or since a moment of the caller's
+ * @param startNs the call's start, by {@link System#nanoTime()}, or relative to an origin that the
+ *     caller chose
  * @param elapsedNs from start until product and transfers were done
  */
 public record Timeline(int rank, long startNs, long elapsedNs, List<Track> tracks) {
 
-    /** A copy whose start is counted from {@code originNs} on. */
+    /** A copy with its start relative to {@code originNs}. */
     public Timeline since(long originNs) {
         return new Timeline(rank, startNs - originNs, elapsedNs, tracks);
     }
 
-    /** What kind of thing a span is. */
+    /** The kind of a span. */
     public enum Kind {
         /** Copying the caller's shard into memory that peers can reach. */
         STAGE,
@@ -34,13 +35,12 @@ public record Timeline(int rank, long startNs, long elapsedNs, List<Track> track
 
     /**
      * @param source the rank whose rows the span is about
-     * @param peer the other end of a transfer, whose signal a wait is for, otherwise this rank
-     * @param to the rank that receives what a transfer moves, which is this rank or {@code peer};
-     *     otherwise -1
-     * @param chunk number of the chunk in the source's shard that a transfer moves; -1 where the
+     * @param peer the other end of a transfer, the rank that a wait is for, otherwise this rank
+     * @param to the rank that receives a transfer, this rank or {@code peer}; otherwise -1
+     * @param chunk the chunk, by its number in the source's shard, that a transfer moves; -1 if the
      *     span is not about a single one
      * @param firstRow relative to the source's shard
-     * @param bytes that a transfer moves, otherwise 0
+     * @param bytes the bytes that a transfer moves, otherwise 0
      */
     public record Span(
             Kind kind,

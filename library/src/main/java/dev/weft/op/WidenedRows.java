@@ -8,9 +8,9 @@ import dev.weft.tensor.ScaledMatrix.Scaling;
 import java.lang.foreign.Arena;
 
 /**
- * Rows of an A of 8 bits as engines multiply them: each element times its scale, rounded to fp32.
- * So a product has the bits of that of the widened matrices, whatever rows come together. They lie
- * in memory that is used again and again. For one thread.
+ * Widens rows of an 8-bit A for the engines: each element times its scale, rounded to fp32. So the
+ * product has the bits of a product of the widened matrices, whichever rows are multiplied
+ * together. The rows are kept in reused memory. For one thread.
  */
 final class WidenedRows {
 
@@ -18,7 +18,7 @@ final class WidenedRows {
     private final Matrix rows;
 
     /**
-     * @param mostRows that are widened at a time
+     * @param mostRows the most rows that are widened at a time
      */
     WidenedRows(Scaling scaling, long mostRows, long k, Arena arena) {
         this.scaling = scaling;

@@ -7,8 +7,8 @@ import dev.weft.tensor.Matrix;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Rows of sums that travel in a smaller type than fp32: rounds them before they leave, and adds
- * them in fp32 where they arrive. Not for two threads at a time.
+ * Rows of sums that travel in a smaller type than fp32: rounds them before they are sent, and adds
+ * them in fp32 when they arrive. Not thread-safe.
  */
 final class WireRows {
 
@@ -30,9 +30,9 @@ final class WireRows {
     }
 
     /**
-     * Rounds a row of fp32 sums where it is.
+     * Rounds a row of fp32 sums in place.
      *
-     * @param packed whether its elements are to be of the smaller type, from the row's first byte
+     * @param packed whether its elements are stored in the smaller type, from the row's first byte
      *     on; otherwise they stay fp32
      */
     void round(Matrix source, long row, boolean packed) {
@@ -45,7 +45,7 @@ final class WireRows {
         }
     }
 
-    /** Adds a row of any type to the sums, or begins them with it. */
+    /** Adds a row of any type to the sums, or starts them with it. */
     void add(Matrix source, long row, boolean first) {
         converter.widen(source, row, 0, source.cols(), first ? sums : addends, 0);
         if (!first) {

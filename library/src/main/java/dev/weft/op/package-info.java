@@ -1,6 +1,5 @@
 /**
- * The operators: they prepare a plan once and run it many times over whatever fabric they are
- * given.
+ * The operators: each prepares a plan once and runs it many times over any fabric.
  *
  * {@snippet :
  * static List<Float> lastElements(Matrix a, Matrix b) {
@@ -20,12 +19,12 @@
  * }
  * }
  *
- * <p>Invariants. Calls are numbered; call e uses half e mod 2 of every buffer (ping-pong buffers,
- * which are given back within a call, excepted). A rank's start word says which call it has
- * started: by then its shard of that call lies in place, and it has finished with everything of the
- * calls before. Hence the <em>reuse rule</em>: a rank starts call e only once every peer has
- * started call e-1; whatever lies in half e mod 2 belongs to call e-2, which all have finished. So
- * a fast rank may be one whole call ahead, and nobody overwrites what a peer still reads. Progress
- * flags hold the number of the call that set them; they are never reset.
+ * <p>Invariants. Calls are numbered; call e uses half e mod 2 of every buffer (except for ping-pong
+ * buffers, which are released within a call). A rank's start word says which call it has started:
+ * its shard of that call is then in place, and it has finished all earlier calls. Hence the
+ * <em>reuse rule</em>: a rank starts call e only once every peer has started call e-1; whatever is
+ * in half e mod 2 belongs to call e-2, which all ranks have finished. So a fast rank may be one
+ * whole call ahead, and no rank overwrites what a peer still reads. Progress flags hold the number
+ * of the call that set them; they are never reset.
  */
 package dev.weft.op;
