@@ -18,7 +18,7 @@ import java.util.stream.Collectors;
  */
 final class BenchTable implements BenchCase.Sink {
 
-    private static final String FORM = "%-8s %-58s %-36s %8s  %s";
+    private static final String FORM = "%-8s %-70s %-42s %8s  %s";
 
     private static final String PASS = "pass";
 
