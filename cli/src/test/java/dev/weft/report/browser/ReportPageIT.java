@@ -167,11 +167,9 @@ class ReportPageIT extends InChromium {
             Span compute = record.longest("compute");
             said = hover(page, compute);
             assertEquals("rank " + compute.of("source"), said.get("Source"));
-            double flops =
-                    2.0
-                            * compute.of("rows")
-                            * record.number("problem", "k")
-                            * record.number("problem", "n");
+            // Each rank multiplies by its columns of B.
+            double columns = record.number("problem", "n") / record.number("problem", "ranks");
+            double flops = 2.0 * compute.of("rows") * record.number("problem", "k") * columns;
             assertSpeed(flops / compute.ns(), "GFLOP/s", said);
 
             if (name.equals("sim")) {
