@@ -113,6 +113,13 @@ public record EpilogueData(String text, Matrix bias, Matrix residual) {
                             + " fp32",
                     text);
         }
+        if (problem.data().equals(ProblemSpec.FILES) && problem.columnSharded()) {
+            throw new UsageException(
+                    "--epilogue %s with --b and --rhs column-sharded: each rank's own columns are"
+                            + " gate and up, so C would depend on the number of ranks; expected --rhs"
+                            + " replicated",
+                    text);
+        }
         for (int rank = 0; rank < problem.ranks(); rank++) {
             if (!problem.sitsOut(rank) && problem.cols(rank) % 2 != 0) {
                 throw new UsageException(

@@ -179,6 +179,16 @@ class UsersFilesTest {
                 runOn(matrix("a.npy", 4, 24), output.toString(), ""), contents(), "--b " + output);
     }
 
+    /** Gate and up are halves of the whole B, not of each rank's columns. */
+    @Test
+    void swigluOfAnOwnBNeedsAllOfItOnEachRank() throws IOException {
+        String a = matrix("a.npy", 4, 8);
+        String b = matrix("b.npy", 8, 12);
+        assertRefused(runOn(a, b, "--epilogue swiglu"), contents(), "expected --rhs replicated");
+        Invocation run = runOn(a, b, "--epilogue swiglu --rhs replicated");
+        assertEquals(0, run.code(), run.err());
+    }
+
     @Test
     void anInputThatHasTheNameOfAnOutputStays() throws IOException {
         Files.createDirectories(data());
