@@ -2,7 +2,7 @@ package dev.weft.fabric;
 
 /**
  * A signal word holds a value that its writer cannot have signalled: memory was overwritten, or the
- * writer has lost count.
+ * writer miscounted.
  */
 public final class CorruptSignalException extends FabricException {
 
@@ -15,7 +15,7 @@ public final class CorruptSignalException extends FabricException {
     /**
      * @param awaited what was awaited
      * @param first the awaited value
-     * @param last the furthest that the writer can be
+     * @param last the highest value that the writer can have reached
      */
     public CorruptSignalException(
             int rank,

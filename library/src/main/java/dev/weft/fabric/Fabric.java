@@ -20,7 +20,7 @@ public interface Fabric extends AutoCloseable {
     /** The number of ranks in the world, of which this group may be a part. */
     int worldSize();
 
-    /** The world's number of the group's rank {@code rank}, by which errors name it. */
+    /** The world rank of the group's rank {@code rank}; errors use it. */
     int worldRank(int rank);
 
     /** How ranks run: {@code threads}, {@code processes} or {@code mpi}. */
@@ -34,17 +34,17 @@ public interface Fabric extends AutoCloseable {
         return hosts().count() == 1;
     }
 
-    /** How long a wait goes on without any progress of its peers. */
+    /** How long a wait lasts if its peers make no progress. */
     Duration deadline();
 
-    /** Collective: the fabric of this rank's subgroup, when this group is cut into equal ones. */
+    /** Collective: cuts this group into equal ones and returns the fabric of this rank's. */
     default Fabric split(int groups) {
         return split(ReplicaGroups.equal(size(), groups));
     }
 
     /**
-     * Collective: the fabric of this rank's group. Every rank of this fabric gives the same groups,
-     * of ranks of this fabric. A rank that is in none of them is a group of its own afterwards.
+     * Collective: the fabric of this rank's group. Every rank passes the same groups, which name
+     * ranks of this fabric. A rank that is in none of them gets a group with only itself.
      */
     Fabric split(ReplicaGroups groups);
 
@@ -54,13 +54,15 @@ public interface Fabric extends AutoCloseable {
     /** Collective: returns once every rank has called it. */
     void barrier();
 
-    /** Tells the peers that this rank makes progress, so that their deadlines start anew. */
+    /** Tells the peers that this rank makes progress, so that their deadlines restart. */
     void worked();
 
     /** Tells the peers that this rank has failed; their waits end with an error. */
     void fail(Throwable cause);
 
-    /** Leaves: this rank signals no more. Collective memory is freed once every rank has left. */
+    /**
+     * Leaves the group: this rank signals no more. Shared memory is freed once every rank has left.
+     */
     @Override
     void close();
 }

@@ -2,7 +2,7 @@ package dev.weft.fabric;
 
 import java.util.Optional;
 
-/** A wait for a peer that cannot complete. Its world is of no further use. */
+/** A wait for a peer that cannot complete. The world cannot be used any more. */
 public abstract sealed class FabricException extends RuntimeException
         permits CorruptSignalException, PeerFailedException, PeerLostException, StallException {
 
@@ -23,12 +23,12 @@ public abstract sealed class FabricException extends RuntimeException
         return rank;
     }
 
-    /** The world's rank that is the cause, as far as {@link #rank()} can tell. */
+    /** The world's rank that caused it, as far as {@link #rank()} can tell. */
     public int peer() {
         return peer;
     }
 
-    /** What {@link #rank()} waited for and knew of its peers, if that is known. */
+    /** What {@link #rank()} waited for and knew about its peers, if available. */
     public Optional<FailureReport> report() {
         return Optional.ofNullable(report);
     }

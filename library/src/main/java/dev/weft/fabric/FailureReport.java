@@ -8,8 +8,8 @@ import java.util.stream.Stream;
 
 /**
  * The state of one rank when a call ended in an error: what it waited for, what it had received and
- * sent, and what it knew of its peers. It is made from words that are in memory anyway, and only
- * for the error. Ranks are numbered as in the world. Immutable.
+ * sent, and what it knew about its peers. It is made only for the error, from words that are in
+ * memory anyway. Ranks are numbered as in the world. Immutable.
  *
  * @param rank the rank that reports
  * @param operator the name of the operator's memory, the same on every rank; outside of calls the
@@ -45,7 +45,7 @@ public record FailureReport(
      * @param from the rank that was to signal
      * @param source the rank whose rows were awaited, or -1
      * @param chunk its chunk's number, or -1
-     * @param number the awaited value, for a flag, a shard or a start the number of the call; or -1
+     * @param number the awaited value (the call's number for a flag, a shard or a start), or -1
      * @param waitedMs how long it had waited
      */
     public record Wait(
@@ -71,8 +71,9 @@ public record FailureReport(
     /**
      * What had arrived of one rank's rows in the call.
      *
-     * @param arrived the number of chunks that had arrived; of sums, those of which all had
-     * @param of the number of chunks that were to arrive
+     * @param arrived the number of chunks that had arrived; for sums, those whose sums had all
+     *     arrived
+     * @param of the number of chunks that were expected
      * @param last the highest chunk that had arrived, or -1
      * @param missing the lowest chunk that had not, or -1
      */
@@ -93,8 +94,8 @@ public record FailureReport(
      *
      * @param done the number of transfers done
      * @param of the number of transfers of the call
-     * @param latest the chunk it moved last, as a run of one; null if there is none
-     * @param runs all that it moved; only the first of them if there are very many
+     * @param latest the last chunk it moved, as a run of one; null if there is none
+     * @param runs everything it moved; only the first runs if there are very many
      */
     public record Sent(String lane, int done, int of, Run latest, List<Run> runs) {
 
@@ -110,11 +111,12 @@ public record FailureReport(
     /**
      * Chunks {@code first} to {@code last} of {@code source}, moved between two ranks.
      *
-     * @param what was moved, in the words of whoever waits for it: {@code chunk}, or which sums
+     * @param what what was moved, in the same words as {@link Wait#what}: {@code chunk}, or which
+     *     sums
      */
     public record Run(String what, int from, int to, int source, int first, int last) {
 
-        /** Whether it has what rank {@code toRank} waits for. */
+        /** Whether it includes what rank {@code toRank} waits for. */
         public boolean covers(int toRank, Wait wait) {
             return to == toRank
                     && what.equals(wait.what())
@@ -145,15 +147,18 @@ public record FailureReport(
     }
 
     /**
-     * What was known of a peer.
+     * What was known about a peer.
      *
      * @param call the call that it had started, or -1 if that is not known
-     * @param idleMs time since it was last seen to make progress, or -1 if nobody looked
-     * @param silentMs time since anything came from it, or -1 if memory is shared
+     * @param idleMs time since it was last seen to make progress, or -1 if it was not watched
+     * @param silentMs time since anything arrived from it, or -1 if memory is shared
      */
     public record Peer(int rank, State state, int call, long idleMs, long silentMs) {
 
-        /** A copy with the call that the peer had started, as the operator's words say. */
+        /**
+         * A copy with the call that the peer had started, according to the operator's words in
+         * memory.
+         */
         public Peer started(int latest) {
             return new Peer(rank, state, latest, idleMs, silentMs);
         }

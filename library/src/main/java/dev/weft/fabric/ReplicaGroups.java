@@ -11,8 +11,8 @@ import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
 /**
- * Which ranks gather together: any lists of ranks that share none. They may be of unlike length,
- * leave out ranks and name them in any order: a group's rank i is the i-th of its list. Immutable.
+ * Which ranks gather together: disjoint lists of ranks. They may differ in length, leave out ranks
+ * and list them in any order: a group's rank i is the i-th of its list. Immutable.
  *
  * {@snippet :
  * ReplicaGroups evenAndOdd = ReplicaGroups.parse("0,2,4,6/1,3,5,7");
@@ -23,7 +23,7 @@ import java.util.stream.IntStream;
  */
 public record ReplicaGroups(List<List<Integer>> groups) {
 
-    /** Refuses no groups, groups without ranks, and a rank that is in two places. */
+    /** Refuses an empty list, groups without ranks, and ranks that appear twice. */
     public ReplicaGroups {
         groups = groups.stream().map(List::copyOf).toList();
         if (groups.isEmpty()) {
@@ -51,7 +51,7 @@ public record ReplicaGroups(List<List<Integer>> groups) {
         }
     }
 
-    /** So many groups of so many consecutive ranks each. */
+    /** {@code groups} groups of {@code ranksEach} consecutive ranks each. */
     public static ReplicaGroups consecutive(int groups, int ranksEach) {
         if (groups < 1 || ranksEach < 1) {
             throw new IllegalArgumentException(
@@ -68,7 +68,7 @@ public record ReplicaGroups(List<List<Integer>> groups) {
         return IntStream.range(first, Math.addExact(first, size)).boxed().toList();
     }
 
-    /** All {@code ranks} of a world in so many equal groups of consecutive ones. */
+    /** All {@code ranks} of a world in {@code groups} equal groups of consecutive ranks. */
     public static ReplicaGroups equal(int ranks, int groups) {
         if (groups < 1 || ranks % groups != 0) {
             throw new IllegalArgumentException(
@@ -79,7 +79,7 @@ public record ReplicaGroups(List<List<Integer>> groups) {
         return consecutive(groups, ranks / groups);
     }
 
-    /** Reads ranks with commas between them and groups with slashes: {@code 0,2,4,6/1,3,5,7}. */
+    /** Reads ranks separated by commas, and groups by slashes: {@code 0,2,4,6/1,3,5,7}. */
     public static ReplicaGroups parse(String text) {
         List<List<Integer>> groups = new ArrayList<>();
         for (String group : text.split("/", -1)) {
@@ -113,18 +113,20 @@ public record ReplicaGroups(List<List<Integer>> groups) {
         return -1;
     }
 
-    /** The ranks that gather with {@code rank}: the rank alone where no group has it. */
+    /**
+     * The ranks that gather with {@code rank}, including itself; only itself if it is in no group.
+     */
     public List<Integer> with(int rank) {
         int group = groupOf(rank);
         return group < 0 ? List.of(rank) : groups.get(group);
     }
 
-    /** Whether the one group is all ranks of a world of {@code ranks}, in their order. */
+    /** Whether there is one group, of all {@code ranks} of a world in order. */
     public boolean isAll(int ranks) {
         return groups.equals(List.of(range(0, ranks)));
     }
 
-    /** Whether all ranks of a world of {@code ranks} are in equal groups of consecutive ones. */
+    /** Whether all {@code ranks} of a world are in equal groups of consecutive ranks. */
     public boolean isEqual(int ranks) {
         return ranks % count() == 0 && equals(equal(ranks, count()));
     }
@@ -143,7 +145,7 @@ public record ReplicaGroups(List<List<Integer>> groups) {
         return this;
     }
 
-    /** As {@link #parse} reads it. */
+    /** The text that {@link #parse} reads. */
     @Override
     public String toString() {
         return text(groups);

@@ -3,7 +3,7 @@ package dev.weft.fabric;
 import java.time.Duration;
 import java.util.List;
 
-/** No peer has made progress for the length of the deadline, though none is known to be gone. */
+/** No peer has made progress before the deadline, though none is known to be gone. */
 public final class StallException extends FabricException {
 
     private static final long serialVersionUID = 1L;
@@ -17,7 +17,7 @@ public final class StallException extends FabricException {
     }
 
     /**
-     * @param silent whether nothing at all has come from {@code peer}
+     * @param silent whether nothing at all has arrived from {@code peer}
      */
     public StallException(
             int rank,

@@ -15,8 +15,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * The ranks that this process runs: all of a world as threads, or one of a world of processes on
- * this host or many. Code for a rank is the same for all of them:
+ * The ranks that this process runs: all ranks of a world as threads, or one rank of a world of
+ * processes on one or more hosts. The code of a rank is the same in either case:
  *
  * <pre>{@code
  * try (World world = World.threads(4)) {
@@ -24,8 +24,8 @@ import java.util.Map;
  * }
  * }</pre>
  *
- * <p>If it throws, the waits of all other ranks end with an error, and the world is of no further
- * use. A world is used by one thread.
+ * <p>If a rank throws, the waits of all other ranks end with an error, and the world cannot be used
+ * any more. A world is used by one thread.
  */
 public final class World implements AutoCloseable {
 
@@ -66,8 +66,8 @@ public final class World implements AutoCloseable {
     }
 
     /**
-     * Whatever this process was started as: a rank under MPI ({@link #mpi}), a rank that {@code
-     * weft launch} or torchrun has started ({@link #joined}), or, if neither, a world of {@code
+     * The world that this process was started for: a rank under MPI ({@link #mpi}), a rank that
+     * {@code weft launch} or torchrun started ({@link #joined}), or, if neither, a world of {@code
      * ranks} threads. So the same program runs in all three ways.
      */
     public static World auto(int ranks) {
@@ -82,18 +82,18 @@ public final class World implements AutoCloseable {
         return RankEnvironment.isSet(environment) ? joined(environment) : threads(ranks);
     }
 
-    /** As {@link #mpi(Duration)}, with the default deadline. */
+    /** Like {@link #mpi(Duration)}, with the default deadline. */
     public static World mpi() {
         return mpi(DEFAULT_DEADLINE);
     }
 
     /**
-     * The rank that this process is under MPI, which mpirun or srun has started. Initialises MPI,
-     * unless the program has done so for MPI_THREAD_MULTIPLE. Can be called once per process, since
-     * MPI cannot be initialised again. After a failure the world closes without MPI_Finalize, which
-     * would wait for ranks that are gone.
+     * This process as a rank that mpirun or srun started. Initialises MPI, unless the program has
+     * already done so with MPI_THREAD_MULTIPLE. Can be called once per process, since MPI cannot be
+     * initialised again. After a failure the world closes without MPI_Finalize, which would wait
+     * for ranks that are gone.
      *
-     * @throws IllegalStateException with a message of one line, if there is no MPI to join
+     * @throws IllegalStateException with a one-line message, if there is no MPI to join
      */
     public static World mpi(Duration deadline) {
         MemoryFabric.checkDeadline(deadline);
@@ -101,11 +101,11 @@ public final class World implements AutoCloseable {
     }
 
     /**
-     * The rank that this process's environment variables name: {@code WEFT_RANK} and the like, as
+     * The rank that this process's environment variables name: {@code WEFT_RANK} and others, as
      * {@code weft launch} sets them, or {@code RANK} (or {@code LOCAL_RANK}), {@code WORLD_SIZE},
      * {@code MASTER_ADDR} and {@code MASTER_PORT}, as torchrun does. All ranks are on this host.
      *
-     * @throws IllegalArgumentException with a message of one line, if they name none
+     * @throws IllegalArgumentException with a one-line message, if they name none
      */
     public static World joined() {
         return joined(System.getenv());
@@ -148,16 +148,16 @@ public final class World implements AutoCloseable {
             try {
                 threads.add(Thread.ofPlatform().name(name).start(outcome));
             } catch (Throwable e) {
-                // The system has no more threads: the ranks that run must not wait for this one.
+                // The system is out of threads: the running ranks must not wait for this one.
                 outcome.failure = e;
                 outcome.fabric.fail(e);
             }
         }
-        // The ranks' memory must not be freed under them.
+        // The ranks' memory must not be freed while they use it.
         Uninterruptibly.join(threads);
     }
 
-    /** Throws the first cause; the errors of its peers are suppressed ones. */
+    /** Throws the first cause; the errors of its peers are added as suppressed ones. */
     private static <T> void rethrow(List<Outcome<T>> outcomes) {
         Throwable cause = null;
         for (Outcome<T> outcome : outcomes) {
@@ -194,7 +194,7 @@ public final class World implements AutoCloseable {
         Throwable failure;
 
         /**
-         * @param leaves whether the end of the body is known to be the end of the rank's part
+         * @param leaves whether the rank has nothing more to do once the body ends
          */
         Outcome(MemoryFabric fabric, Function<T> function, boolean leaves) {
             this.fabric = fabric;

@@ -1,8 +1,9 @@
 /**
- * Ranks that reach each other: memory that peers can write, words that signal, waits that end.
+ * How ranks reach each other: memory that peers can write, words that signal, and waits with
+ * deadlines.
  *
- * <p>Invariants: no wait is without a deadline. A rank that fails, leaves or dies ends the waits of
- * all others with an error that names it. Every word has one writer, its values only grow, and a
+ * <p>Invariants: every wait has a deadline. A rank that fails, leaves or dies ends the waits of all
+ * others with an error that names it. Every word has one writer, its values only grow, and a
  * release by the writer pairs with an acquire by the waiter.
  *
  * <p>{@link dev.weft.fabric.World} starts or joins ranks as threads, as processes of one host or

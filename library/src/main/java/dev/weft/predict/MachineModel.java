@@ -20,8 +20,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * A model of a machine, which tells how long calls would take there. It simulates the plans that
- * executors run. Immutable: any thread may use it.
+ * A model of a machine, which predicts how long calls would take there. It simulates the plans that
+ * executors run. Immutable and thread-safe.
  */
 public final class MachineModel {
 
@@ -32,10 +32,10 @@ public final class MachineModel {
     }
 
     /**
-     * The model of that name: one of {@link #names}, {@code here} for this machine as {@code weft
-     * calibrate} has measured it, or the path of a model's file, which ends in {@code .json}.
+     * The model with this name: one of {@link #names}, {@code here} for this machine as {@code weft
+     * calibrate} measured it, or the path of a model file, which ends in {@code .json}.
      *
-     * @throws IllegalArgumentException if there is none, or its file is wrong
+     * @throws IllegalArgumentException if there is none, or its file is invalid
      */
     public static MachineModel of(String nameOrPath) {
         return new MachineModel(Machines.of(nameOrPath));
@@ -50,18 +50,18 @@ public final class MachineModel {
         return machine.name();
     }
 
-    /** One line for people. */
+    /** A description in one line. */
     public String description() {
         return machine.description();
     }
 
-    /** How so many ranks lie on the machine's nodes. */
+    /** How {@code ranks} ranks are placed on the machine's nodes. */
     public Hosts hosts(int ranks) {
         return machine.hosts(ranks);
     }
 
     /**
-     * How the machine would cut shards of {@code k} columns, if nobody asked for anything else.
+     * How shards of {@code k} columns are cut on this machine by default.
      *
      * @param lanes communication workers per rank
      */
@@ -72,14 +72,14 @@ public final class MachineModel {
     }
 
     /**
-     * How long a call would take. Where all ranks do the same, one of each kind is simulated.
+     * How long a call would take. If ranks do the same, only one of each kind is simulated.
      *
      * @param algorithm any but {@link dev.weft.plan.Algorithm#AUTO}
-     * @param chunks of A's shards, by {@link #chunks} or the caller's own
+     * @param chunks the chunks of A's shards, from {@link #chunks} or the caller's own
      * @param lanes communication workers per rank
-     * @param dtype of A, B and C
+     * @param dtype the type of A, B and C
      * @param n columns of B
-     * @throws IllegalArgumentException if the machine cannot do that
+     * @throws IllegalArgumentException if the machine cannot do this
      * @throws dev.weft.plan.PlanException if the plans are wrong
      */
     public PredictedCall predict(
@@ -118,9 +118,9 @@ public final class MachineModel {
      * How long a call would take on a machine, until its slowest rank is done.
      *
      * @param ns the whole call
-     * @param gatherNs its transfers alone
-     * @param productNs its products alone
-     * @param boundNs what no other order of the same transfers and products could beat
+     * @param gatherNs only its transfers
+     * @param productNs only its products
+     * @param boundNs a lower bound for any order of the same transfers and products
      */
     public record PredictedCall(double ns, double gatherNs, double productNs, double boundNs) {}
 }

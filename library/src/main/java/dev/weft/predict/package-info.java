@@ -1,5 +1,5 @@
 /**
- * How long calls would take on machines that are not at hand, to plan a cluster or to choose an
+ * Predicts how long calls would take on other machines, to plan a cluster or to choose an
  * algorithm.
  *
  * {@snippet :
@@ -11,7 +11,7 @@
  * }
  * }
  *
- * <p>Invariant: no threads, no clock, no chance. The same call on the same model takes the same
+ * <p>Invariant: no threads, no clock, no randomness. The same call on the same model takes the same
  * time to the last bit, and never less than its bound.
  */
 package dev.weft.predict;

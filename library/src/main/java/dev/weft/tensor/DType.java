@@ -11,8 +11,8 @@ import java.util.stream.Collectors;
  * An element type. All widen to fp32 without loss; narrowing rounds to nearest, ties to even.
  * Memory is little-endian, as in every file format Weft reads.
  *
- * <p>The 8-bit types hold values that are scaled ({@link ScaledMatrix}): narrowing to them gives
- * the largest finite value for what is larger, also for infinities.
+ * <p>The 8-bit types hold scaled values ({@link ScaledMatrix}): narrowing to them turns larger
+ * values, including infinities, into the largest finite one.
  */
 public enum DType {
     FP32(4),

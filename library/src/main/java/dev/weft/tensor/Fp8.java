@@ -2,7 +2,7 @@ package dev.weft.tensor;
 
 /**
  * The two 8-bit formats of the Open Compute Project (OFP8). e4m3 has no infinities and one NaN of
- * each sign; e5m2 is laid out as IEEE types are. Pure functions.
+ * each sign; e5m2 has the layout of IEEE types. Pure functions.
  */
 enum Fp8 {
     E4M3(3, 7, 448, 0x7E),
@@ -55,8 +55,8 @@ enum Fp8 {
     }
 
     /**
-     * Rounds to nearest, ties to even. What is too large becomes the largest finite value, and so
-     * do infinities; NaN stays NaN.
+     * Rounds to nearest, ties to even. Values that are too large, including infinities, become the
+     * largest finite value; NaN stays NaN.
      */
     byte narrow(float value) {
         int bits = Float.floatToRawIntBits(value);
@@ -69,8 +69,8 @@ enum Fp8 {
             return (byte) (sign | maxBits);
         }
         if (magnitude < Math.scalb(1f, 1 - bias)) {
-            // Multiples of the smallest value; scaling is exact, and a carry gives the first
-            // normal.
+            // Multiples of the smallest value; scaling is exact, and a carry gives the first normal
+            // value.
             int steps = (int) Math.rint(Math.scalb(magnitude, bias - 1 + mantissaBits));
             return (byte) (sign | steps);
         }

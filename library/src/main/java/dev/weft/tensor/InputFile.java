@@ -15,9 +15,9 @@ import java.nio.file.StandardOpenOption;
 
 /**
  * A file that is open for reading. Every read is checked against the file's size before memory is
- * taken for it, and no elements before the headers have been found valid. A file that is missing or
- * wrong is an {@link IllegalArgumentException} of one line that begins with its name. For one
- * thread at a time.
+ * allocated, and elements are read only after the headers were found valid. A missing or invalid
+ * file is an {@link IllegalArgumentException} with a one-line message that begins with its name.
+ * Not thread-safe.
  */
 final class InputFile implements Closeable {
 
@@ -35,7 +35,8 @@ final class InputFile implements Closeable {
     }
 
     static InputFile open(Path path) throws IOException {
-        // Asked before opening: opening a pipe would block, and a folder opens without complaint.
+        // Checked before opening: opening a pipe would block, and opening a directory does not
+        // fail.
         if (!Files.exists(path)) {
             throw new IllegalArgumentException(path + ": no such file");
         }
@@ -98,7 +99,7 @@ final class InputFile implements Closeable {
                         .formatted(sizeBytes, what, neededBytes));
     }
 
-    /** Bytes of a contiguous matrix, or a refusal of a shape that cannot be. */
+    /** Bytes of a contiguous matrix; refuses an impossible shape. */
     long elementBytes(DType dtype, long rows, long cols) {
         try {
             return Matrix.contiguousBytes(dtype, rows, cols);
@@ -160,7 +161,7 @@ final class InputFile implements Closeable {
         }
     }
 
-    /** The error where the file is no longer as long as it was when it was opened. */
+    /** The error for a file whose length has changed since it was opened. */
     IOException changed(long expectedBytes, long actualBytes) {
         return new IOException(
                 "%s: has changed while it was in use: %s bytes, expected %s"

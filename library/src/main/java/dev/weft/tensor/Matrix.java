@@ -10,15 +10,15 @@ import java.util.function.DoubleSupplier;
 
 /**
  * A view of {@code rows x cols} elements over a memory segment, row after row, {@code rowPitch}
- * elements apart. It owns nothing: the segment's arena decides how long the view may be used.
- * Immutable itself, and safe to share between threads as far as its segment is.
+ * elements apart. It owns no memory: the segment's arena decides how long the view may be used. The
+ * view is immutable, and as safe to share between threads as its segment.
  *
  * @param data starts at element (0, 0)
  * @param rowPitch elements from one row's start to the next one's, at least {@code cols}
  */
 public record Matrix(MemorySegment data, DType dtype, long rows, long cols, long rowPitch) {
 
-    /** Rows of a fresh matrix start on their own cache line where the row length allows. */
+    /** Rows of a new matrix start on their own cache line if the row length allows it. */
     private static final long ALIGNMENT_BYTES = 64;
 
     private static final ValueLayout.OfFloat FLOAT = ValueLayout.JAVA_FLOAT_UNALIGNED;
@@ -65,7 +65,7 @@ public record Matrix(MemorySegment data, DType dtype, long rows, long cols, long
         return copyOf(arena, FloatBuffer.wrap(values), rows, cols);
     }
 
-    /** A contiguous fp32 matrix with a copy of what is left in {@code values}, row after row. */
+    /** A contiguous fp32 matrix with a copy of the remaining {@code values}, row after row. */
     public static Matrix copyOf(Arena arena, FloatBuffer values, long rows, long cols) {
         Matrix matrix = allocate(arena, DType.FP32, rows, cols);
         requireCount(values.remaining(), rows, cols);
@@ -205,7 +205,7 @@ public record Matrix(MemorySegment data, DType dtype, long rows, long cols, long
         }
     }
 
-    /** Sets the elements, row after row, to what {@code values} gives, rounded to this type. */
+    /** Sets the elements, row after row, to the values of {@code values}, rounded to this type. */
     public void fill(DoubleSupplier values) {
         for (long row = 0; row < rows; row++) {
             for (long col = 0; col < cols; col++) {
@@ -258,8 +258,8 @@ public record Matrix(MemorySegment data, DType dtype, long rows, long cols, long
     }
 
     /**
-     * Copies a rectangle of {@code source}, which must have this type, without making views of
-     * either: nothing is allocated.
+     * Copies a rectangle of {@code source}, which must have this type. It makes no views, so it
+     * allocates nothing.
      */
     public void copyBlock(
             Matrix source,

@@ -18,7 +18,7 @@ import java.util.Map;
  */
 public final class MatrixFiles {
 
-    /** Stands for a number of rows or columns that the file decides. */
+    /** The number of rows or columns is whatever the file has. */
     public static final long ANY = -1;
 
     private static final String NPY = ".npy";
@@ -34,8 +34,8 @@ public final class MatrixFiles {
      * #locate} is for files that others may shorten.
      *
      * @param spec a path, for safetensors followed by a colon and the tensor's name
-     * @param dtypeOrNull the expected type; a raw file must have one
-     * @param rowsOrAny the expected rows, or {@link #ANY}; a raw file must have them
+     * @param dtypeOrNull the expected type; required for a raw file
+     * @param rowsOrAny the expected rows, or {@link #ANY}; required for a raw file
      * @param colsOrAny the expected columns, likewise
      */
     public static Matrix read(
@@ -51,8 +51,8 @@ public final class MatrixFiles {
     }
 
     /**
-     * Finds a matrix without reading it, for {@link Located#read} to do that. Parameters are those
-     * of {@link #read}.
+     * Finds a matrix without reading it; {@link Located#read} reads it. The parameters are those of
+     * {@link #read}.
      */
     public static Located locate(String spec, DType dtypeOrNull, long rowsOrAny, long colsOrAny)
             throws IOException {
@@ -107,7 +107,7 @@ public final class MatrixFiles {
         }
     }
 
-    /** Writes {@code matrix} in the format that {@code spec} names; the file is whole or absent. */
+    /** Writes {@code matrix} in the format that {@code spec} names, all of it or no file at all. */
     public static void write(String spec, Matrix matrix) throws IOException {
         refuseArchive(spec);
         int colon = tensorColon(spec);
@@ -121,7 +121,7 @@ public final class MatrixFiles {
         }
     }
 
-    /** Writes several tensors by their names into one safetensors file, whole or not at all. */
+    /** Writes several named tensors into one safetensors file, all of it or no file at all. */
     public static void writeSafetensors(Path path, Map<String, Matrix> tensors) throws IOException {
         SafetensorsFile.write(path, tensors);
     }
@@ -146,9 +146,8 @@ public final class MatrixFiles {
     }
 
     /**
-     * A matrix in a file, as {@link MatrixFiles#locate} has found it. Its elements are read, all or
-     * some of them, into memory of the caller, so that later changes of the file do not matter. Any
-     * thread may call it.
+     * A matrix in a file, found by {@link MatrixFiles#locate}. All or some of its elements are
+     * copied into the caller's memory, so later changes of the file do not matter. Thread-safe.
      *
      * @param position the offset of its first element
      * @param fileBytes the length of the file when it was located
@@ -167,13 +166,13 @@ public final class MatrixFiles {
         private static final ValueLayout.OfDouble FLOAT64 =
                 ValueLayout.JAVA_DOUBLE_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
 
-        /** Rows of which only some columns are wanted are read up to this size at a time. */
+        /** If only some columns are wanted, rows are read up to this size at a time. */
         private static final long STAGING_BYTES = 1 << 20;
 
         /**
-         * Reads all of it into memory that lives as long as {@code arena}.
+         * Reads the whole matrix into memory that lives as long as {@code arena}.
          *
-         * @throws IOException if the file is no longer as it was
+         * @throws IOException if the file has changed
          */
         public Matrix read(Arena arena) throws IOException {
             Matrix matrix = Matrix.allocate(arena, dtype, rows, cols);
@@ -184,7 +183,7 @@ public final class MatrixFiles {
         /**
          * Reads the block that begins at a row and a column into {@code target}.
          *
-         * @throws IOException if the file is no longer as it was
+         * @throws IOException if the file has changed
          */
         public void read(long firstRow, long firstCol, Matrix target) throws IOException {
             if (target.dtype() != dtype
@@ -205,7 +204,7 @@ public final class MatrixFiles {
                     read(file, firstRow, firstCol, target);
                 }
             } catch (IllegalArgumentException e) {
-                // It was there and could be read when it was located.
+                // It was readable when it was located.
                 throw new IOException(e.getMessage(), e);
             }
         }

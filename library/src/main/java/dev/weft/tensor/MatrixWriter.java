@@ -9,10 +9,10 @@ import java.nio.channels.FileChannel;
 import java.nio.file.Path;
 import java.util.List;
 
-/** Writes matrices into files that are whole or absent. Any thread may call it. */
+/** Writes matrices into files, completely or not at all. Thread-safe. */
 final class MatrixWriter {
 
-    /** Rows with gaps between them are gathered up to this size before they are written. */
+    /** Rows with gaps between them are collected up to this size before they are written. */
     private static final long STAGING_BYTES = 1 << 20;
 
     /** Byte buffers are indexed with 32 bits. */
@@ -20,7 +20,7 @@ final class MatrixWriter {
 
     private MatrixWriter() {}
 
-    /** Writes {@code header} and after it the elements of the matrices, without any gaps. */
+    /** Writes {@code header}, then the elements of the matrices without gaps. */
     static void write(Path target, byte[] header, List<Matrix> matrices) throws IOException {
         AtomicFile.write(
                 target,

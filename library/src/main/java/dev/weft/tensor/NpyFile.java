@@ -10,7 +10,7 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * NumPy's {@code .npy} files with one two-dimensional array in C order. Any thread may call it.
+ * NumPy's {@code .npy} files with one two-dimensional array in C order. Thread-safe.
  *
  * <pre>
  * 0   93 'N' 'U' 'M' 'P' 'Y'
@@ -19,9 +19,9 @@ import java.util.List;
  * 10  (12) header: a Python dictionary as text, spaces, a newline; data starts at a multiple of 64
  * </pre>
  *
- * <p>NumPy has no bf16 of its own. Its extension types are saved as two bytes without a meaning
- * ({@code <V2}), some programs write the word {@code bfloat16}: both are read as bf16, and bf16 is
- * written as {@code <V2}, which {@code numpy.load} accepts; {@code .view(bfloat16)} then names it.
+ * <p>NumPy itself has no bf16. It saves extension types as two opaque bytes ({@code <V2}); some
+ * programs write the word {@code bfloat16}. Both are read as bf16. bf16 is written as {@code <V2},
+ * which {@code numpy.load} accepts; {@code .view(bfloat16)} then gives it its type.
  */
 final class NpyFile {
 
@@ -74,7 +74,7 @@ final class NpyFile {
         return (int) headerBytes;
     }
 
-    /** Replaces the file with {@code matrix} in version 1.0; it is whole or absent. */
+    /** Replaces the file with {@code matrix} in version 1.0, completely or not at all. */
     static void write(Path path, Matrix matrix) throws IOException {
         MatrixWriter.write(path, header(matrix), List.of(matrix));
     }
@@ -83,7 +83,7 @@ final class NpyFile {
     private static byte[] header(Matrix matrix) {
         byte[] text = NpyHeader.text(matrix).getBytes(StandardCharsets.ISO_8859_1);
         int unpadded = VERSION_END + 2 + text.length + 1;
-        // As in NumPy, a header that ends on the boundary by itself gets 64 bytes more.
+        // As in NumPy, a header that already ends on the boundary gets 64 more bytes.
         int total = unpadded + DATA_ALIGNMENT_BYTES - unpadded % DATA_ALIGNMENT_BYTES;
         byte[] header = new byte[total];
         Arrays.fill(header, (byte) ' ');

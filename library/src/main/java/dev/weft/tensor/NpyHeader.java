@@ -12,20 +12,22 @@ import java.util.List;
  */
 record NpyHeader(String descr, boolean fortranOrder, List<Long> shape) {
 
-    /** NumPy leaves room for the first size to grow to this many digits without moving the data. */
+    /**
+     * NumPy reserves space for the first size to grow to this many digits without moving the data.
+     */
     private static final int GROWTH_DIGITS = 21;
 
     /** NumPy's own limit. */
     private static final int MAX_DIMENSIONS = 64;
 
-    /** The dictionary that NumPy writes for {@code matrix}, with the room to grow. */
+    /** The dictionary that NumPy writes for {@code matrix}, with that space. */
     static String text(Matrix matrix) {
         String descr =
                 switch (matrix.dtype()) {
                     case FP32 -> "<f4";
                     case FP16 -> "<f2";
                     case BF16 -> "<V2";
-                    // NumPy has no type of 8 bits but integers.
+                    // NumPy's only 8-bit types are integers.
                     case E4M3, E5M2 -> "|u1";
                 };
         String rows = Long.toString(matrix.rows());
@@ -83,7 +85,7 @@ record NpyHeader(String descr, boolean fortranOrder, List<Long> shape) {
         return new Parser(text, file).header();
     }
 
-    /** Reads just the Python that such a header may contain. */
+    /** Reads only the Python that such a header may contain. */
     private static final class Parser {
         private final String text;
         private final InputFile file;
@@ -179,7 +181,7 @@ record NpyHeader(String descr, boolean fortranOrder, List<Long> shape) {
             }
             String digits = text.substring(position, end);
             position = end;
-            // Python 2 marked long integers so.
+            // Python 2 marks long integers like this.
             accept('L');
             try {
                 return Long.parseLong(digits);

@@ -16,8 +16,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Safetensors files: several named tensors, of which Weft reads those that are matrices of fp32,
- * fp16, bf16, e4m3 or e5m2. Any thread may call it.
+ * Safetensors files: several named tensors. Weft reads those that are matrices of fp32, fp16, bf16,
+ * e4m3 or e5m2. Thread-safe.
  *
  * <pre>
  * 0      header length H, 8 bytes, little-endian
@@ -30,7 +30,7 @@ final class SafetensorsFile {
     /** The limit of the format. */
     private static final long MAX_HEADER_BYTES = 100_000_000;
 
-    /** This many names are listed when the wanted one is missing. */
+    /** How many names are listed when the wanted one is missing. */
     private static final int LISTED_NAMES = 10;
 
     private static final Map<String, DType> TYPES =
@@ -122,9 +122,9 @@ final class SafetensorsFile {
     }
 
     /**
-     * Replaces the file with these matrices; it is whole or absent. The widest elements come first
-     * and equal types are ordered by name, so that all are aligned and the same tensors always give
-     * the same bytes.
+     * Replaces the file with these matrices, completely or not at all. The widest elements come
+     * first and equal types are ordered by name, so that all are aligned and the same tensors
+     * always give the same bytes.
      */
     static void write(Path path, Map<String, Matrix> tensors) throws IOException {
         if (tensors.containsKey(SafetensorsHeader.METADATA)) {

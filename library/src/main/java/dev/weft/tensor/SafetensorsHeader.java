@@ -14,18 +14,21 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * The directory at the start of a safetensors file. A parsed one is known to describe the file: its
- * tensors lie one after another from the header to the last byte. Immutable.
+ * The directory at the start of a safetensors file. A parsed directory is known to match the file:
+ * its tensors follow each other from the header to the last byte. Immutable.
  */
 record SafetensorsHeader(Map<String, Entry> tensors) {
 
-    /** A key that is no tensor but free text about the file. */
+    /** A key for free text about the file, not for a tensor. */
     static final String METADATA = "__metadata__";
 
-    /** More sizes than this are no tensor that anybody stores. */
+    /** No real tensor has more dimensions. */
     private static final int MAX_DIMENSIONS = 64;
 
-    /** Names are used once, and there may be more of them than a parser's table takes. */
+    /**
+     * Names are not cached: each is used once, and there may be more than a parser's table can
+     * hold.
+     */
     static final JsonFactory JSON =
             Json.strict().disable(JsonFactory.Feature.CANONICALIZE_FIELD_NAMES).build();
 
@@ -38,7 +41,7 @@ record SafetensorsHeader(Map<String, Entry> tensors) {
     record Entry(String dtype, List<Long> shape, long begin, long end) {}
 
     static SafetensorsHeader parse(byte[] json, long dataBytes, InputFile file) {
-        // A parser would pass over a byte order mark or spaces; the format allows neither.
+        // A parser would skip a byte order mark or spaces; the format allows neither.
         if (json.length == 0 || json[0] != '{') {
             throw file.refusal(
                     "has a damaged header: it begins with %s, not with { (byte 123)"

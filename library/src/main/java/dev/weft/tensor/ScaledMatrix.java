@@ -9,19 +9,19 @@ import java.util.Objects;
 import java.util.stream.Collectors;
 
 /**
- * A matrix of 8-bit elements with the scales that belong to them: the value of element (r, c) is
- * {@code values(r, c) x scales(r / scaleRows, c / scaleCols)}, rounded once to fp32. It owns
- * nothing, as {@link Matrix}.
+ * A matrix of 8-bit elements with their scales: the value of element (r, c) is {@code values(r, c)
+ * x scales(r / scaleRows, c / scaleCols)}, rounded once to fp32. Like {@link Matrix}, it owns no
+ * memory.
  *
- * <p>Rows of A travel with their scales in front, so that both come in one chunk under one flag:
+ * <p>Rows of A travel with their scales in front, so that both arrive in one chunk with one flag:
  *
  * <pre>
- * 0                     scales, fp32: one of the whole row, or one for each 128 columns
+ * 0                     scales, fp32: one for the whole row, or one for each 128 columns
  * {@link #valuesAt}   K elements
  *                       nothing, up to a multiple of 16 bytes
  * </pre>
  *
- * To the plan, and to who moves it, such an A is a matrix of bytes with {@link #rowBytes} columns.
+ * For the plan and the transfers, such an A is a matrix of bytes with {@link #rowBytes} columns.
  *
  * @param values e4m3 or e5m2
  * @param scales fp32
@@ -34,11 +34,11 @@ public record ScaledMatrix(Matrix values, Matrix scales, long scaleRows, long sc
 
     /** Which elements of an 8-bit matrix share a scale. */
     public enum Scaling {
-        /** All of them. */
+        /** All elements. */
         TENSOR,
-        /** Those of a row of A, and of a column of B. */
+        /** The elements of a row of A, or of a column of B. */
         ROW,
-        /** {@value #BLOCK_SIZE} neighbours in a row of A; squares of that size of B. */
+        /** {@value #BLOCK_SIZE} neighbours in a row of A; squares of that size in B. */
         BLOCK;
 
         static final int BLOCK_SIZE = 128;
@@ -64,7 +64,7 @@ public record ScaledMatrix(Matrix values, Matrix scales, long scaleRows, long sc
                                             .collect(Collectors.joining(", "))));
         }
 
-        /** Scales of a row of A as it travels. */
+        /** The number of scales of a row of A as it travels. */
         long scalesOfRow(long k) {
             return this == BLOCK ? Math.ceilDiv(k, BLOCK_SIZE) : 1;
         }
@@ -99,12 +99,12 @@ public record ScaledMatrix(Matrix values, Matrix scales, long scaleRows, long sc
         }
     }
 
-    /** Bytes of a row of A as it travels, which are the columns of its matrix. */
+    /** Bytes of a row of A as it travels: the number of columns of its matrix. */
     public static long rowBytes(long k, Scaling scaling) {
         return roundUp(valuesAt(k, scaling) + k);
     }
 
-    /** Where the elements of such a row begin. */
+    /** Where the elements begin in such a row. */
     public static long valuesAt(long k, Scaling scaling) {
         return roundUp(scaling.scalesOfRow(k) * Float.BYTES);
     }
@@ -113,7 +113,7 @@ public record ScaledMatrix(Matrix values, Matrix scales, long scaleRows, long sc
         return Math.ceilDiv(bytes, ALIGNMENT_BYTES) * ALIGNMENT_BYTES;
     }
 
-    /** What rows that travel hold: a view. */
+    /** A view of the elements and scales in rows that travel. */
     public static ScaledMatrix inRows(Matrix rows, long k, Scaling scaling) {
         long scalesOfRow = scaling.scalesOfRow(k);
         Matrix scales =
@@ -127,7 +127,7 @@ public record ScaledMatrix(Matrix values, Matrix scales, long scaleRows, long sc
         return new ScaledMatrix(values, scales, 1, scaling.colsOfScale(k));
     }
 
-    /** An A as it travels, quantized with scales of its own. */
+    /** Quantizes an A, with new scales, into rows that travel. */
     public static Matrix rowsOf(Arena arena, Matrix a, DType dtype, Scaling scaling) {
         Matrix rows = Matrix.allocate(arena, dtype, a.rows(), rowBytes(a.cols(), scaling));
         ScaledMatrix target = inRows(rows, a.cols(), scaling);
@@ -140,9 +140,9 @@ public record ScaledMatrix(Matrix values, Matrix scales, long scaleRows, long sc
     }
 
     /**
-     * A B, quantized with scales of its own.
+     * Quantizes a B, with new scales.
      *
-     * @param b [K, N], or [N, K] where {@code transposed}
+     * @param b [K, N], or [N, K] if {@code transposed}
      */
     public static ScaledMatrix ofB(
             Arena arena, Matrix b, boolean transposed, DType dtype, Scaling scaling) {
@@ -173,8 +173,8 @@ public record ScaledMatrix(Matrix values, Matrix scales, long scaleRows, long sc
     }
 
     /**
-     * Takes elements of {@code source}, with scales that let the largest of each block be the
-     * type's.
+     * Quantizes the elements of {@code source}. The largest element of each block becomes the
+     * largest value of the type.
      */
     public void quantize(Matrix source) {
         requireShape(source);
@@ -191,7 +191,7 @@ public record ScaledMatrix(Matrix values, Matrix scales, long scaleRows, long sc
         }
     }
 
-    /** Takes elements of {@code source}, all with the same scale. */
+    /** Quantizes the elements of {@code source}, all with the same scale. */
     public void quantize(Matrix source, float scale) {
         requireShape(source);
         scales.fill(() -> scale);
@@ -214,12 +214,12 @@ public record ScaledMatrix(Matrix values, Matrix scales, long scaleRows, long sc
         }
     }
 
-    /** The scale with which {@code largest} becomes the largest value of the type. */
+    /** The scale that turns {@code largest} into the largest value of the type. */
     public static float scale(DType dtype, float largest) {
         return largest == 0 ? 1 : Math.max(Float.MIN_NORMAL, largest / dtype.max());
     }
 
-    /** The largest magnitude of the elements that are finite; 0 if there is none. */
+    /** The largest magnitude among the finite elements; 0 if there is none. */
     public static float largest(Matrix matrix) {
         float largest = 0;
         for (long r = 0; r < matrix.rows(); r++) {
@@ -249,8 +249,8 @@ public record ScaledMatrix(Matrix values, Matrix scales, long scaleRows, long sc
     }
 
     /**
-     * The values of some rows that travel, into the first rows of {@code target}, which is fp32 of
-     * K columns. Allocates nothing on the heap.
+     * Writes the values of some rows that travel into the first rows of {@code target}, which is
+     * fp32 with K columns. Allocates nothing on the heap.
      */
     public static void dequantizeRows(
             Matrix rows, Scaling scaling, long firstRow, long count, Matrix target) {
