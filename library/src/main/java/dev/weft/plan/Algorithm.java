@@ -3,13 +3,13 @@ package dev.weft.plan;
 import java.util.List;
 import java.util.Locale;
 
-/** Weft's own ways to gather: names for ways to write plans. */
+/** Weft's own ways to gather; each writes its own plans. */
 public enum Algorithm implements PlanWriter {
     /** Weft chooses among the others. */
     AUTO,
-    /** Each rank hands chunks to its successor, in one direction. */
+    /** Each rank passes chunks to its successor, in one direction. */
     RING,
-    /** Both directions at once, half the hops. */
+    /** A ring in both directions at once, with half the hops. */
     BIDIRECTIONAL_RING,
     /** The owner writes its chunks to every peer. */
     MESH_PUSH,
@@ -35,39 +35,38 @@ public enum Algorithm implements PlanWriter {
         return name().toLowerCase(Locale.ROOT).replace('_', '-');
     }
 
-    /** The lanes of each rank's plan where so many are wanted: none where nothing travels. */
+    /** The lanes of each rank's plan if {@code requested} are wanted: none if nothing travels. */
     public int lanes(Hosts hosts, int requested) {
         return Planner.lanes(this, hosts, requested);
     }
 
     /**
-     * A ring in one direction that keeps no gathered A: shards arrive in two buffers in turn. Every
-     * lane carries its part of each shard.
+     * A ring in one direction that keeps no gathered A: shards arrive in two alternating buffers.
+     * Every lane carries its part of each shard.
      */
     public static PlanWriter pingPongRing() {
         return Planner.pingPongRing();
     }
 
     /**
-     * A ring through two buffers, as {@link #pingPongRing}, in which the rows of a shard are {@code
-     * programs x lanes} slices, as nearly equal as rows allow. A slice belongs to one program,
-     * which multiplies it, and to one lane, which moves it; all lanes move at the same time. What
-     * is given as chunks is only taken as how large they should be: chunks and blocks end where
-     * slices do.
+     * A ring through two buffers, like {@link #pingPongRing}, that cuts the rows of a shard into
+     * {@code programs x lanes} slices of nearly equal size. Each slice belongs to one program,
+     * which multiplies it, and to one lane, which moves it; all lanes move at the same time. The
+     * given chunks are used only as a hint of their size: chunks and blocks end where slices do.
      *
-     * @param byLane whether slices are numbered lane after lane, slice {@code lane * programs +
-     *     program}, and not program after program, slice {@code program * lanes + lane}
+     * @param byLane whether slices are numbered lane after lane, {@code lane * programs + program},
+     *     instead of program after program, {@code program * lanes + lane}
      */
     public static PlanWriter slicedRing(int programs, int lanes, boolean byLane) {
         return new SlicedRing(programs, lanes, byLane);
     }
 
     /**
-     * Another way to gather, shared by the programs of a rank: program p of P moves and consumes
-     * the p-th P-th of every shard's rows, with lanes of its own. Shards are cut into as many whole
-     * chunks for each program.
+     * Splits another way to gather between the programs of a rank: program p of P moves and
+     * consumes the p-th of P equal parts of every shard's rows, with its own lanes. Each program
+     * gets the same number of whole chunks of a shard.
      *
-     * @param base not {@link #AUTO}, which has no plans of its own
+     * @param base not {@link #AUTO}, which writes no plans
      */
     public static PlanWriter byPrograms(PlanWriter base, int programs) {
         return new ProgramPlans(base, programs);

@@ -8,16 +8,15 @@ import java.util.function.IntToLongFunction;
 import java.util.stream.IntStream;
 
 /**
- * How every shard is cut into chunks (what travels) and into row blocks (what is multiplied in one
- * go). A block never straddles half a chunk: either it is a whole number of chunks, or a chunk is a
- * whole number of blocks, the last one shorter where it does not come out even. The larger of the
- * two is a <em>segment</em>, the unit that planners deal to lanes. Only two numbers per rank are
- * kept; the rest is worked out on demand, so that a plan for thousands of ranks costs no memory
- * here. Immutable: any thread may call it.
+ * How every shard is cut into chunks (what travels) and into row blocks (what is multiplied at a
+ * time). A block is a whole number of chunks, or a chunk is a whole number of blocks; the last one
+ * may be shorter. The larger of the two is a <em>segment</em>, the unit that planners assign to
+ * lanes. Only two numbers per rank are stored; the rest is computed on demand, so that a plan for
+ * thousands of ranks needs little memory. Immutable and thread-safe.
  */
 public final class Chunks {
 
-    /** More chunks give a finer pipeline, fewer give less signalling: aim between these two. */
+    /** More chunks give a finer pipeline, fewer need less signalling: aim between these two. */
     public static final int MIN_CHUNKS_PER_SOURCE = 64;
 
     private final Shards shards;
@@ -45,7 +44,9 @@ public final class Chunks {
         }
     }
 
-    /** Chunks have numbers of 32 bits, and so has what all ranks together are to get. */
+    /**
+     * Chunk numbers, and the number of chunks that all ranks receive in total, must fit 32 bits.
+     */
     private void checkCounts() {
         double count = 0;
         for (int s = 0; s < shards.ranks(); s++) {
@@ -75,8 +76,9 @@ public final class Chunks {
     }
 
     /**
-     * Every shard in chunks of {@code ceil(rows / splits)} full rows, the last one shorter: exactly
-     * {@code splits} chunks where that number divides the rows, otherwise that many at most.
+     * Cuts every shard into chunks of {@code ceil(rows / splits)} full rows; the last one may be
+     * shorter. This gives exactly {@code splits} chunks if that number divides the rows, otherwise
+     * at most that many.
      */
     public static Chunks bySplits(Shards shards, long cols, int splits, long blockRows) {
         if (splits < 1) {
@@ -87,14 +89,15 @@ public final class Chunks {
     }
 
     /**
-     * 64 to 128 chunks of full rows per source where it has 64 quanta or more, otherwise one chunk
-     * per quantum. Every chunk is a multiple of {@code rowQuantum} rows, but for a shard's last.
+     * Cuts each shard into 64 to 128 chunks of full rows if it has 64 quanta or more, otherwise
+     * into one chunk per quantum. Every chunk but a shard's last is a multiple of {@code
+     * rowQuantum} rows.
      */
     public static Chunks automatic(Shards shards, long cols, int rowQuantum, long blockRows) {
         return automatic(shards, cols, rowQuantum, blockRows, MIN_CHUNKS_PER_SOURCE);
     }
 
-    /** {@code chunksPerSource} to twice as many chunks of each shard, where its rows allow it. */
+    /** Cuts each shard into one to two times {@code chunksPerSource} chunks if its rows allow. */
     public static Chunks automatic(
             Shards shards, long cols, int rowQuantum, long blockRows, int chunksPerSource) {
         if (rowQuantum < 1 || chunksPerSource < 1) {
@@ -113,12 +116,12 @@ public final class Chunks {
         return new Chunks(shards, cols, cols, rows, blockRows);
     }
 
-    /** The same cut with every chunk cut again into {@code chunkCols} columns. */
+    /** The same cut, with every chunk cut further into {@code chunkCols} columns. */
     public Chunks withChunkCols(long chunkCols) {
         return new Chunks(shards, cols, chunkCols, chunkRows, blockRows);
     }
 
-    /** Rows that are multiplied in one go at most, as they were asked for. */
+    /** The requested maximum of rows that are multiplied at a time. */
     long mostBlockRows() {
         return blockRows;
     }
@@ -132,7 +135,7 @@ public final class Chunks {
         return cols;
     }
 
-    /** Columns of a full chunk; all of them where chunks are whole rows. */
+    /** Columns of a full chunk; all columns if chunks are whole rows. */
     public long chunkCols() {
         return chunkCols;
     }
@@ -152,7 +155,7 @@ public final class Chunks {
         return firstTag[shards.ranks()];
     }
 
-    /** The number of a chunk among all; {@code count(source)} gives the next shard's first. */
+    /** The number of a chunk among all; {@code count(source)} gives the next shard's first one. */
     public int tag(int source, int index) {
         if (index != count(source)) {
             checkIndex("chunk", source, index, count(source));
@@ -164,7 +167,7 @@ public final class Chunks {
         return Math.toIntExact(Math.ceilDiv(shards.rows(source), chunkRows[source]));
     }
 
-    /** Chunks side by side in one row of chunks; 1 where chunks are full rows. */
+    /** Chunks side by side in one row of chunks; 1 if chunks are full rows. */
     public int colChunks() {
         return Math.toIntExact(Math.ceilDiv(cols, chunkCols));
     }
@@ -185,7 +188,7 @@ public final class Chunks {
 
     /**
      * Rows of a full block of {@code source}: the fewest equal blocks of whole chunks, so that no
-     * sliver is left for which B would be read once more.
+     * small rest is left that would need B to be read once more.
      */
     private long blockRows(int source) {
         long chunk = chunkRows[source];
@@ -203,7 +206,7 @@ public final class Chunks {
         return Math.max(blockRows(source), chunkRows[source]);
     }
 
-    /** The row of the shard that follows the last one of a segment. */
+    /** The row of the shard after the last one of a segment. */
     long endRow(int source, int segment) {
         return Math.min((segment + 1) * segmentRows(source), shards.rows(source));
     }

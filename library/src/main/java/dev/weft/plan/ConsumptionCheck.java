@@ -8,8 +8,9 @@ import java.util.Comparator;
 import java.util.List;
 
 /**
- * Every row of every shard is consumed exactly once, by blocks that name the chunks that cover
- * them; own rows first and the others as the lanes deliver, unless the gather comes first.
+ * Checks that every row of every shard is consumed exactly once, by blocks that name the chunks
+ * that cover them: own rows first and the others as the lanes deliver, unless the gather comes
+ * first.
  */
 record ConsumptionCheck(RankPlan plan, Chunks chunks) {
 
@@ -96,8 +97,8 @@ record ConsumptionCheck(RankPlan plan, Chunks chunks) {
     }
 
     /**
-     * In each lane that brings a part of it, a block counts for the last of its chunks there: it
-     * can be consumed no sooner.
+     * In each lane that brings a part of a block, the last of its chunks there counts: the block
+     * cannot be consumed sooner.
      */
     private void checkNoOvertaking(
             RowBlock block, int[] laneOf, int[] positionOf, int[] complete, int[] reached) {

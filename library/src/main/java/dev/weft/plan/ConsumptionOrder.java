@@ -8,7 +8,7 @@ import java.util.function.ToLongFunction;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
-/** The orders in which a rank multiplies row blocks. Pure: any thread may call it. */
+/** The orders in which a rank multiplies row blocks. Pure and thread-safe. */
 final class ConsumptionOrder {
 
     private ConsumptionOrder() {}
@@ -18,7 +18,7 @@ final class ConsumptionOrder {
         return rotated(chunks, 0);
     }
 
-    /** Own rows first, then shard by shard those of the ranks that follow. */
+    /** Own rows first, then the shards of the ranks that follow, one by one. */
     static List<RowBlock> rotated(Chunks chunks, int rank) {
         int ranks = chunks.shards().ranks();
         return IntStream.range(rank, rank + ranks)
@@ -27,13 +27,13 @@ final class ConsumptionOrder {
                 .toList();
     }
 
-    /** A block, and the rows that its lane has moved once it is complete. */
+    /** A block, and how many rows its lane has moved once the block is complete. */
     private record Due(RowBlock block, long rows) {}
 
     /**
-     * Own rows first, then blocks in the order in which they are complete if all lanes start at
-     * once and move rows at the same rate. Of blocks that are complete at once the one of the
-     * earlier lane comes first.
+     * Own rows first, then blocks in the order in which they become complete if all lanes start at
+     * once and move rows at the same rate. If two become complete at once, the earlier lane's comes
+     * first.
      */
     static List<RowBlock> asDelivered(Chunks chunks, int rank, List<Delivery> deliveries) {
         List<Due> due = new ArrayList<>();
@@ -46,19 +46,22 @@ final class ConsumptionOrder {
                 before = start + chunks.endRow(hop.source(), hop.segment());
             }
         }
-        // Stable: within a lane blocks stay in their order.
+        // Stable: blocks of a lane keep their order.
         due.sort(Comparator.comparingLong(Due::rows));
         return ownFirst(chunks, rank, due.stream().map(Due::block));
     }
 
-    /** The row of the shard up to which chunks must have come for a block. */
+    /** The row of the shard up to which chunks must have arrived for a block. */
     private static long endRow(Chunks chunks, RowBlock block) {
         int last = block.firstChunk() + block.chunkCount() - 1;
         Chunk chunk = chunks.chunk(block.source(), last);
         return chunk.firstRow() + chunk.rows();
     }
 
-    /** Own rows first, then blocks as they are due; of those due at once the nearest before. */
+    /**
+     * Own rows first, then blocks in the order in which they are due; if due at once, those of the
+     * nearest preceding rank first.
+     */
     static List<RowBlock> byDue(Chunks chunks, int rank, ToLongFunction<RowBlock> due) {
         int ranks = chunks.shards().ranks();
         Stream<RowBlock> others =
@@ -70,7 +73,7 @@ final class ConsumptionOrder {
         return ownFirst(chunks, rank, others);
     }
 
-    /** Own rows first, then segment by segment those that are named. */
+    /** Own rows first, then those of {@code segments}, in their order. */
     static List<RowBlock> bySegments(Chunks chunks, int rank, List<Held> segments) {
         return ownFirst(
                 chunks,

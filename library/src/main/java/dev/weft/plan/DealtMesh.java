@@ -6,10 +6,10 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * A mesh in which owners push with fewer lanes than they have peers: all chunks for the rank that
- * follows, then all for the next one, and so on, are dealt one by one to the lanes in turn. So all
- * lanes serve the same peer, and at any time the ranks that are busy with their d-th peer form a
- * permutation. A row block of several chunks may come by several lanes.
+ * A mesh in which owners push with fewer lanes than they have peers. All chunks for the next rank,
+ * then all for the one after it, and so on, are assigned to the lanes in turn. So all lanes serve
+ * the same peer, and at any time the ranks that are busy with their d-th peer form a permutation. A
+ * row block of several chunks may arrive by several lanes.
  */
 record DealtMesh(Chunks chunks, int lanes) implements Routing {
 
@@ -42,7 +42,7 @@ record DealtMesh(Chunks chunks, int lanes) implements Routing {
         return deliveries;
     }
 
-    /** In the order in which the owners deal their blocks' last chunks, all at the same pace. */
+    /** In the order in which the owners send the last chunks of blocks, all at the same pace. */
     @Override
     public List<RowBlock> consumption(Chunks cut, int rank, List<Delivery> deliveries) {
         return ConsumptionOrder.byDue(
@@ -65,7 +65,7 @@ record DealtMesh(Chunks chunks, int lanes) implements Routing {
         }
     }
 
-    /** How many chunks {@code owner} has dealt before this one. */
+    /** How many chunks {@code owner} has assigned before this one. */
     private long turn(int owner, int distance, int chunk) {
         return (distance - 1L) * chunks.count(owner) + chunk;
     }

@@ -8,8 +8,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Runs the plans of all ranks symbolically and finds out whether everything finishes. Every lane
- * and every rank's consumption is a worker that takes its items strictly in order.
+ * Runs the plans of all ranks symbolically, to find out whether everything finishes. Every lane and
+ * every rank's consumption is a worker that takes its items strictly in order.
  */
 final class DryRun {
 
@@ -19,13 +19,13 @@ final class DryRun {
     /** The same on all ranks. */
     private final Storage storage;
 
-    /** Workers: the lanes of all ranks, and after them one consumer per rank. */
+    /** Workers: the lanes of all ranks, then one consumer per rank. */
     private final List<Lane> lanes = new ArrayList<>();
 
     /** Per worker: how many of its items are done. */
     private final int[] done;
 
-    /** Per rank: how many chunks of the block in turn are known to be there. */
+    /** Per rank: how many chunks of the current block are known to have arrived. */
     private final int[] chunksSeen;
 
     /** Per arrival event: whether it has happened. */
@@ -33,7 +33,7 @@ final class DryRun {
 
     private final ShardReleases releases;
 
-    /** Events: arrivals first, and then releases by rank. */
+    /** Events: arrivals first, then releases by rank. */
     private final Waiters waiters;
 
     private DryRun(List<RankPlan> plans) {
@@ -50,7 +50,10 @@ final class DryRun {
         this.releases = new ShardReleases(plans);
     }
 
-    /** {@link PlanException} names a waiting transfer or block unless everything finishes. */
+    /**
+     * Throws a {@link PlanException} that names a waiting transfer or block unless everything
+     * finishes.
+     */
     static void run(List<RankPlan> plans) {
         DryRun run = new DryRun(plans);
         for (int worker = run.waiters.take(); worker >= 0; worker = run.waiters.take()) {

@@ -7,11 +7,11 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 
-/** Both ends agree: what a rank expects to arrive is what the initiators' lanes deliver to it. */
+/** Checks that both ends agree: a rank expects exactly what the initiators' lanes deliver to it. */
 record EndsCheck(
         RankPlan plan, TransferIndex index, BitSet expected, Set<EndsCheck.LaneName> lanes) {
 
-    /** A lane among the lanes of all ranks. */
+    /** One of the lanes of all ranks. */
     record LaneName(int initiator, int index) {}
 
     static void check(List<RankPlan> plans, TransferIndex index) {

@@ -1,19 +1,19 @@
 package dev.weft.plan;
 
 /**
- * The way of a segment, or of one chunk alone, between ranks.
+ * The transfer of a segment, or of a single chunk, between two ranks.
  *
- * @param segment -1 for a chunk alone
+ * @param segment -1 for a single chunk
  * @param chunk -1 for all chunks of the segment
  */
 record Hop(int from, int to, int source, int segment, int chunk) {
 
-    /** All chunks of a segment, by one lane. */
+    /** A hop of all chunks of a segment, by one lane. */
     Hop(int from, int to, int source, int segment) {
         this(from, to, source, segment, -1);
     }
 
-    /** One chunk, straight from its owner. */
+    /** A hop of one chunk, straight from its owner. */
     static Hop ofChunk(int owner, int to, int chunk) {
         return new Hop(owner, to, owner, -1, chunk);
     }

@@ -7,24 +7,23 @@ import java.util.Comparator;
 import java.util.List;
 
 /**
- * Between hosts over the network, within a host through its memory. Another routing brings every
- * shard once to one rank of each host. What a rank holds, its own segments and after them those
- * that reach it over the network, it hands to its host mates in the order in which they are due; or
- * they get it there, where the network's routing is one of gets.
+ * Routes between hosts over the network, and within a host through its memory. Another routing
+ * brings every shard once to one rank of each host. A rank holds its own segments and those that
+ * reach it over the network. It passes them to the other ranks of its host, its mates, in the order
+ * in which they are due; if the network's routing is one of gets, the mates get them instead.
  *
- * <p>Network and memory have lanes of their own, network first: copies between mates never queue
- * behind a slower network, and the network never waits for a mate. The network's lanes wait for
- * other hosts alone, so what they bring never waits for a memory lane. A memory lane serves some of
- * the mates, starting with the one that follows; with more lanes than mates every mate has the same
- * number, and the segments are dealt to them in turn. Lanes are left idle where a host is too
- * small.
+ * <p>Network and memory have separate lanes, network first: copies between mates never queue behind
+ * a slower network, and the network never waits for a mate. The network's lanes wait only for other
+ * hosts, so what they bring never waits for a memory lane. A memory lane serves some of the mates,
+ * starting with the next one; with more lanes than mates, every mate has the same number of lanes,
+ * and the segments are assigned to them in turn. Lanes stay idle if a host is too small.
  *
- * <p>When a segment is due is told in rows: its last row within the shard if it starts on this
+ * <p>A segment's due time is counted in rows: its last row within the shard if it starts on this
  * host; otherwise all rows of the group, plus those that its network lane has carried by then. So
  * network rows come after those of mates, and what a mate forwards is due as soon as that mate has
- * it: memory is taken to be faster than a network by so much that its copies cost nothing.
+ * it: memory is assumed to be so much faster than a network that its copies cost nothing.
  *
- * @param network which uses {@code networkLanes}; there is one lane of each kind at least
+ * @param network uses {@code networkLanes}; there is at least one lane of each kind
  */
 record HostRouting(Chunks chunks, Hosts hosts, Routing network, int networkLanes, int memoryLanes)
         implements Routing {
@@ -90,7 +89,7 @@ record HostRouting(Chunks chunks, Hosts hosts, Routing network, int networkLanes
         }
     }
 
-    /** As due; of what is due at once, the nearest first, as in the lanes that gather it. */
+    /** In due order; if due at once, the nearest first, as in the lanes that gather it. */
     @Override
     public List<RowBlock> consumption(Chunks cut, int rank, List<Delivery> deliveries) {
         List<Held> arrivals = new ArrayList<>(overNetwork(rank));
@@ -101,7 +100,7 @@ record HostRouting(Chunks chunks, Hosts hosts, Routing network, int networkLanes
         return ConsumptionOrder.bySegments(chunks, rank, arrivals);
     }
 
-    /** What one lane brings to {@code rank} from the mate at {@code distance}, as due. */
+    /** What one lane brings to {@code rank} from the mate at {@code distance}, in due order. */
     private List<Held> handed(int rank, int distance, int lane) {
         List<Held> handed = new ArrayList<>();
         if (serves(lane, rank, distance)) {
@@ -115,7 +114,7 @@ record HostRouting(Chunks chunks, Hosts hosts, Routing network, int networkLanes
         return handed;
     }
 
-    /** All that {@code rank} hands to every mate, as due. */
+    /** Everything that {@code rank} passes to every mate, in due order. */
     private List<Held> held(int rank) {
         List<Held> held = new ArrayList<>();
         for (int segment = 0; segment < chunks.segments(rank); segment++) {
@@ -143,7 +142,7 @@ record HostRouting(Chunks chunks, Hosts hosts, Routing network, int networkLanes
         return new Hop(held.holder(), to, held.source(), held.segment());
     }
 
-    /** Whether the mate at {@code distance} is among those that a memory lane is for. */
+    /** Whether a memory lane serves the mate at {@code distance}. */
     private boolean serves(int lane, int rank, int distance) {
         int mates = mates(rank);
         if (memoryLanes <= mates) {
@@ -161,7 +160,7 @@ record HostRouting(Chunks chunks, Hosts hosts, Routing network, int networkLanes
         return hosts.size(hosts.hostOf(rank)) - 1;
     }
 
-    /** The mate at {@code distance} from which {@code rank} gets what that one holds. */
+    /** The mate at {@code distance}, whose segments {@code rank} gets. */
     private int holder(int rank, int distance) {
         return mate(rank, initiator() == Initiator.SENDER ? -distance : distance);
     }

@@ -7,14 +7,14 @@ import java.util.List;
 import java.util.stream.Collectors;
 
 /**
- * How the ranks of a group lie on hosts: each host has consecutive ranks, which share its memory;
- * between hosts lies a network. Immutable: any thread may call it.
+ * How the ranks of a group are placed on hosts. Each host has consecutive ranks, which share its
+ * memory; hosts are connected by a network. Immutable and thread-safe.
  */
 public final class Hosts {
 
     private final List<Integer> sizes;
 
-    /** {@code firsts[h]} is the first rank of host h, {@code firsts[count]} the ranks of all. */
+    /** {@code firsts[h]} is the first rank of host h, {@code firsts[count]} the number of ranks. */
     private final int[] firsts;
 
     private final int[] hostOfRank;
@@ -42,7 +42,7 @@ public final class Hosts {
         return new Hosts(List.of(ranks));
     }
 
-    /** Every rank on a host of its own. */
+    /** Every rank on its own host. */
     public static Hosts apart(int ranks) {
         if (ranks < 1) {
             throw new IllegalArgumentException(
@@ -60,7 +60,7 @@ public final class Hosts {
         return sizes;
     }
 
-    /** The hosts' number. */
+    /** The number of hosts. */
     public int count() {
         return sizes.size();
     }
@@ -85,8 +85,8 @@ public final class Hosts {
     }
 
     /**
-     * The hosts of some of the ranks, by their numbers here. Ranks of one host that do not follow
-     * each other are taken for those of several.
+     * The hosts of some of the ranks, by their numbers here. Ranks of one host that are not
+     * consecutive count as several hosts.
      */
     public Hosts among(List<Integer> ranks) {
         List<Integer> some = new ArrayList<>();
@@ -105,9 +105,9 @@ public final class Hosts {
     }
 
     /**
-     * The rank of {@code host} at which the shard of {@code source} enters it: the one with the
-     * same place on its host, counted round where the host has fewer ranks. On its own host that is
-     * the source itself.
+     * The rank of {@code host} at which the shard of {@code source} enters it: the one at the same
+     * position on its host, modulo the number of ranks there. On its own host that is the source
+     * itself.
      */
     public int gateway(int source, int host) {
         int place = source - first(hostOf(source));

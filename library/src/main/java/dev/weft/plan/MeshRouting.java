@@ -6,24 +6,24 @@ import java.util.List;
 
 /**
  * Every shard goes straight from its owner to its {@link Hosts#gateway} on each other host, pushed
- * by the owner or pulled by the gateway. Each rank starts with the host that follows its own and
- * goes on from there, so that at any time the hosts that are busy with their d-th peer form a
- * permutation and no host is addressed by two.
+ * by the owner or pulled by the gateway. Each rank starts with the host after its own and continues
+ * from there. So at any time the hosts that are busy with their d-th peer form a permutation, and
+ * no host is addressed by two.
  *
- * <p>With at least one lane per peer host, every peer has the same number of lanes, each of them a
- * contiguous range of segments, or of chunks. With fewer lanes the peers are dealt to them in turn.
+ * <p>With at least one lane per peer host, every peer has the same number of lanes, each with a
+ * contiguous range of segments or chunks. With fewer lanes, the peers are assigned to them in turn.
  *
- * <p>A mesh of ranks is one in which every rank has a host of its own. Where its owners push with
- * fewer lanes than peers, {@link DealtMesh} takes this one's place.
+ * <p>A mesh of ranks is one in which every rank has its own host. If its owners push with fewer
+ * lanes than peers, {@link DealtMesh} is used instead.
  *
  * @param hosts two or more
- * @param lanes as {@link #lanes(int, int)} gives them
- * @param byChunks whether lanes may share a segment, where nobody waits for single segments
+ * @param lanes as given by {@link #lanes(int, int)}
+ * @param byChunks whether lanes may share a segment, because nothing waits for single segments
  */
 record MeshRouting(Chunks chunks, Hosts hosts, int lanes, Initiator initiator, boolean byChunks)
         implements Routing {
 
-    /** The lanes of which use can be made: a multiple of the peers, or fewer than those. */
+    /** The number of lanes that can be used: a multiple of the peers, or fewer than the peers. */
     static int lanes(int hosts, int requested) {
         int peers = hosts - 1;
         return requested < peers ? requested : requested / peers * peers;
@@ -106,7 +106,7 @@ record MeshRouting(Chunks chunks, Hosts hosts, int lanes, Initiator initiator, b
         return Math.toIntExact((long) count * share / lanesPerPeer());
     }
 
-    /** The host that lies {@code distance} hosts after that of {@code rank}. */
+    /** The host {@code distance} hosts after that of {@code rank}. */
     private int peer(int rank, int distance) {
         return Math.floorMod(hosts.hostOf(rank) + distance, hosts.count());
     }

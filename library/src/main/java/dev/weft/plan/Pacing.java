@@ -3,21 +3,21 @@ package dev.weft.plan;
 import java.util.List;
 
 /**
- * How products keep pace with what arrives.
+ * How products keep pace with arrivals.
  *
  * @param gatherFirst whether nothing is multiplied before everything has arrived
- * @param anyGather whether a transport's own all-gather may take the place of the lanes; only with
- *     {@code gatherFirst}
- * @param stepRows rows of a block that are worth a product of their own while the rest of the block
- *     is on its way; 0 where a block is multiplied as a whole
- * @param arrivalCut how the chunks that the rank itself gets are cut further; null for not at all
+ * @param anyGather whether a transport's own all-gather may replace the lanes; only with {@code
+ *     gatherFirst}
+ * @param stepRows how many rows of a block are worth multiplying while the rest of the block is on
+ *     its way; 0 if a block is multiplied as a whole
+ * @param arrivalCut how the rank cuts the chunks that it gets further; null if it does not
  */
 public record Pacing(boolean gatherFirst, boolean anyGather, long stepRows, ArrivalCut arrivalCut) {
 
     /** Blocks are multiplied as a whole, each once it has arrived. */
     public static final Pacing BLOCK_BY_BLOCK = new Pacing(false, false, 0, null);
 
-    /** Everything is gathered, in whatever way, and multiplied afterwards. */
+    /** Everything is gathered first, in any way, and then multiplied. */
     public static final Pacing GATHER_FIRST = new Pacing(true, true, 0, null);
 
     public Pacing {
@@ -31,15 +31,15 @@ public record Pacing(boolean gatherFirst, boolean anyGather, long stepRows, Arri
         }
     }
 
-    /** Parts of a block, of {@code rows} rows and more, are multiplied while the rest arrives. */
+    /** Parts of a block, of at least {@code rows} rows, are multiplied while the rest arrives. */
     public static Pacing inSteps(long rows) {
         return new Pacing(false, false, rows, null);
     }
 
     /**
-     * How the chunks that a rank gets on its only lane are cut further, by that rank alone: into
-     * blocks of rows, and a block into slices of columns. The product of a block goes on slice by
-     * slice as they come, so that little is left to multiply after the last byte.
+     * How a rank cuts the chunks that it gets on its only lane further, on its own: into blocks of
+     * rows, and a block into slices of columns. The product of a block continues slice by slice as
+     * they arrive, so that little is left to multiply after the last byte.
      *
      * @param chunks for each chunk, in the order of the lane, its blocks from the first row on
      */
@@ -48,8 +48,9 @@ public record Pacing(boolean gatherFirst, boolean anyGather, long stepRows, Arri
         /**
          * Rows of a chunk that are multiplied together.
          *
-         * @param cols of each slice, in the order in which they travel; a single one is no slice
-         * @param narrow whether the product takes narrow tiles, of which more run at once
+         * @param cols the columns of each slice, in the order in which they travel; a single entry
+         *     means no slices
+         * @param narrow whether the product uses narrow tiles, of which more run at once
          */
         public record Block(long rows, List<Long> cols, boolean narrow) {
 

@@ -13,9 +13,9 @@ import java.util.Deque;
 import java.util.List;
 
 /**
- * Writes plans from transfers alone: lanes are filled in the order of the calls, and what the ranks
- * expect and in which order they multiply follows from them. Rows are kept in gathered A. {@link
- * PlanChecker} judges the result. One thread uses a builder.
+ * Writes plans from a list of transfers. Lanes are filled in the order of the calls; what the ranks
+ * expect and the order in which they multiply follow from that. Rows are kept in gathered A. {@link
+ * PlanChecker} checks the result. Used by one thread.
  *
  * {@snippet :
  * // Every rank sends its shard to every other: a mesh in ten lines.
@@ -42,7 +42,7 @@ public final class PlanBuilder {
 
     private Pacing pacing = Pacing.BLOCK_BY_BLOCK;
 
-    /** Plans of that name, with so many lanes on every rank; one may stay empty. */
+    /** Starts plans with this name and this many lanes on every rank; lanes may stay empty. */
     public PlanBuilder(String name, Chunks chunks, int laneCount) {
         this.name = name;
         this.chunks = chunks;
@@ -133,7 +133,8 @@ public final class PlanBuilder {
     }
 
     /**
-     * By rank and tag: when a chunk comes if all lanes are equally fast; the end of time if never.
+     * By rank and tag: when a chunk arrives if all lanes are equally fast; {@link Long#MAX_VALUE}
+     * if never.
      */
     private long[] arrivalRows() {
         long[] arrives = new long[Math.multiplyExact(ranks, chunks.total())];
@@ -163,7 +164,7 @@ public final class PlanBuilder {
             this.transfers = transfers;
         }
 
-        /** Moves what is there to be moved; whether there was something. */
+        /** Moves whatever is ready; returns whether anything was. */
         boolean advance(long[] arrives) {
             int before = done;
             for (; done < transfers.size(); done++) {

@@ -7,62 +7,62 @@ import java.util.stream.IntStream;
 
 /**
  * Proves that the plans of all ranks of a group, run together, gather and finish. It shares no code
- * with {@link Algorithm}, so it judges any plan. Pure: any thread may call it.
+ * with {@link Algorithm} and can check any plan. Pure and thread-safe.
  *
- * <p>What holds for plans that pass:
+ * <p>Plans that pass have these properties:
  *
  * <ol>
  *   <li>All ranks have the same name, storage, chunks, pace and number of lanes; every transfer
- *       lies within the group, its tag is {@link Chunks#tag}, its slot is the source's place in
- *       gathered A or one of the two ping-pong buffers, and it stands in a lane of its initiator.
+ *       stays within the group, its tag is {@link Chunks#tag}, its slot is the source's place in
+ *       gathered A or one of the two ping-pong buffers, and it is in a lane of its initiator.
  *   <li>Every rank gets each remote chunk exactly once, never one of its own; in place, nothing
  *       moves.
  *   <li>Both ends agree: the arrivals of a rank are the lanes of their initiators, reduced to the
  *       transfers that end there, record by record and in order.
- *   <li>Every chunk that is forwarded can be followed back to its owner, and no lane forwards what
- *       the same lane brings later.
- *   <li>What a receiver itself gets from another host comes from its owner: only a sender can see
- *       there that a chunk has come which it forwards.
- *   <li>A ping-pong buffer is written only once the shard that it held before is released: the
- *       transfer's credit covers that shard.
+ *   <li>Every forwarded chunk can be traced back to its owner, and no lane forwards what the same
+ *       lane brings later.
+ *   <li>What a receiver gets from another host comes from its owner: only a sender there can see
+ *       that a chunk to be forwarded has arrived.
+ *   <li>A ping-pong buffer is written only once its previous shard is released: the transfer's
+ *       credit covers that shard.
  *   <li>Every row of every shard is consumed exactly once, by blocks that name exactly the chunks
- *       that cover them. Unless the gather comes first, own rows come first, and no block overtakes
- *       another that a lane which brings parts of both delivers earlier.
+ *       that cover them. Unless the gather comes first, own rows come first, and if a lane brings
+ *       parts of two blocks, the one it delivers first is consumed first.
  *   <li>Everything finishes: the plans are run symbolically, every lane and every rank's
  *       consumption as one worker that takes its items strictly in order. A transfer needs its
  *       chunk at the sender and its credit at the receiver, a block needs its chunks, and a
- *       ping-pong buffer is released once its shard is both consumed and forwarded. Needs only ever
- *       become true, so what finishes in one order finishes in every order.
+ *       ping-pong buffer is released once its shard is both consumed and forwarded. Once a need is
+ *       met it stays met, so what finishes in one order finishes in every order.
  * </ol>
  *
- * <p>What holds for plans that sum ({@link Storage#SUMS}) and pass:
+ * <p>Plans that sum ({@link Storage#SUMS}) and pass have these properties:
  *
  * <ol>
- *   <li>All ranks have the same name, storage, chunks and pace; every transfer lies within the
+ *   <li>All ranks have the same name, storage, chunks and pace; every transfer stays within the
  *       group, is put by its sender and has a slot that {@link Reduction} knows. Both ends agree.
- *   <li>No two transfers write to the same place, so nothing is overwritten in a call: a rank goes
- *       on from sums once they have come, and hands them on once it is done with them.
+ *   <li>No two transfers write to the same place, so nothing is overwritten in a call: a rank
+ *       continues sums once they have arrived, and passes them on once it is done with them.
  *   <li>Every rank that has a part of K multiplies every chunk exactly once, and no other rank
- *       multiplies any; in place, one rank of every host whose ranks have a part of K.
- *   <li>Sums are of all of K and in the promised order: in {@link Reduction.Order#WHOLE} a rank
- *       goes on from those of the one before it in K, and the first from zero (in place from those
- *       of the host before); in {@link Reduction.Order#BY_RANK} each starts from zero, and all are
- *       added in rank order, by one rank or by one after the other.
- *   <li>Whole sums come, from where they are, exactly once to every rank that is to have the rows.
+ *       multiplies any; in place, one rank per host does, if the host's ranks have a part of K.
+ *   <li>Sums cover all of K, in the promised order. In {@link Reduction.Order#WHOLE} a rank
+ *       continues the sums of the rank before it in K (in place, of the host before it), and the
+ *       first starts from zero. In {@link Reduction.Order#BY_RANK} each rank starts from zero, and
+ *       all sums are added in rank order, by one rank or by one after the other.
+ *   <li>Whole sums reach every rank that is to have the rows exactly once.
  *   <li>Everything finishes: the plans are run symbolically, as above. A rank's worker multiplies
  *       its blocks in order and then finishes rows whose sums are whole.
  * </ol>
  */
 public final class PlanChecker {
 
-    /** The proof of so many takes about a second, in which other ranks wait. */
+    /** Proving this many takes about a second, during which other ranks wait. */
     private static final long MOST_DELIVERIES = 2_000_000;
 
     private PlanChecker() {}
 
     /**
-     * Checks the plans of all ranks of a group, in rank order. Takes time and memory in proportion
-     * to the chunks that all ranks together receive.
+     * Checks the plans of all ranks of a group, in rank order. Needs time and memory in proportion
+     * to the chunks that all ranks receive together.
      *
      * @throws PlanException if a property does not hold
      */
@@ -108,8 +108,8 @@ public final class PlanChecker {
     }
 
     /**
-     * Checks plans that sum as {@link #check(List, Hosts, Shards, boolean)} does, unless they are
-     * too many to be worth it before a call.
+     * Checks plans that sum, like {@link #check(List, Hosts, Shards, boolean)}, unless they are too
+     * large to be checked before a call.
      *
      * @return what was not checked, and why; empty if all is well
      * @throws PlanException if a property does not hold
@@ -125,8 +125,8 @@ public final class PlanChecker {
     }
 
     /**
-     * Checks plans that somebody else than {@link Algorithm} has written, unless they are too many
-     * to be worth it before a call.
+     * Checks plans that {@link Algorithm} has not written, unless they are too large to be checked
+     * before a call.
      *
      * @return what was not checked, and why; empty if all is well
      * @throws PlanException if a property does not hold
@@ -187,7 +187,7 @@ public final class PlanChecker {
         }
     }
 
-    /** How a rank cuts what it gets is its own affair. */
+    /** The ranks' pacing must be the same, except for how each cuts what it gets. */
     private static void checkPacing(RankPlan plan, Pacing first) {
         Pacing pacing = plan.pacing();
         require(plan.rank(), "gathering first", first.gatherFirst(), pacing.gatherFirst());
@@ -196,10 +196,10 @@ public final class PlanChecker {
         boolean fits =
                 switch (plan.storage()) {
                     case GATHERED -> true;
-                    // The last shards wait for the first ones to be multiplied.
+                    // The last shards wait until the first ones are multiplied.
                     case PING_PONG -> !pacing.gatherFirst();
                     case IN_PLACE -> !pacing.gatherFirst() && pacing.stepRows() == 0;
-                    // Transfers may wait for all products, which are always of whole blocks.
+                    // Transfers may wait for all products, and products are always of whole blocks.
                     case SUMS, SUMS_IN_PLACE -> !pacing.anyGather() && pacing.stepRows() == 0;
                 };
         if (!fits) {

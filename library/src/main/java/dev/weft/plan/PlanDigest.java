@@ -5,7 +5,7 @@ import dev.weft.plan.RankPlan.RowBlock;
 import dev.weft.plan.RankPlan.Transfer;
 import java.util.List;
 
-/** A number by which ranks compare plans that they have got in the same way, on any machine. */
+/** A number by which ranks on any machines compare plans that they obtained in the same way. */
 final class PlanDigest {
 
     private static final long PRIME = 0x100000001b3L;

@@ -3,7 +3,7 @@ package dev.weft.plan;
 import dev.weft.plan.RankPlan.RowBlock;
 import dev.weft.plan.RankPlan.Transfer;
 
-/** A set of plans that would not gather or sum: the message names rank, source and chunk. */
+/** Plans that would not gather or sum correctly: the message names rank, source and chunk. */
 public final class PlanException extends RuntimeException {
 
     private static final long serialVersionUID = 1L;
@@ -13,7 +13,7 @@ public final class PlanException extends RuntimeException {
         super("rank " + rank + ": " + fault);
     }
 
-    /** A fault that shows at one chunk. */
+    /** A fault at one chunk. */
     PlanException(int rank, int source, int chunk, String fault) {
         super("rank " + rank + ", source " + source + ", chunk " + chunk + ": " + fault);
     }

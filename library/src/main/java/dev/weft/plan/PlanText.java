@@ -10,12 +10,12 @@ import java.util.List;
 import java.util.function.BiPredicate;
 import java.util.function.Function;
 
-/** Plans as lines that a person can read; chunks that follow each other are told together. */
+/** Describes plans as readable lines; consecutive chunks share a line. */
 final class PlanText {
 
     private PlanText() {}
 
-    /** What every rank of the group does, and first of all what holds for all of them. */
+    /** First what all ranks have in common, then what each rank of the group does. */
     static List<String> of(List<RankPlan> plans) {
         List<String> lines = new ArrayList<>();
         lines.add(plans.getFirst().name() + ": " + plans.getFirst().chunks());
@@ -75,7 +75,7 @@ final class PlanText {
         };
     }
 
-    /** Items that follow each other, told together. */
+    /** Describes consecutive items together. */
     private static <T> List<String> runs(
             List<T> all, BiPredicate<T, T> follows, Function<List<T>, String> text) {
         List<String> runs = new ArrayList<>();

@@ -5,9 +5,9 @@ import java.util.List;
 import java.util.ServiceLoader;
 
 /**
- * A way to gather, as the plans that it writes. {@link Algorithm} has those of Weft; others can be
- * written outside of it, most easily with a {@link PlanBuilder}. Pure: the same arguments give the
- * same plans on every rank, and any thread may call it.
+ * A way to gather: it writes the plans. {@link Algorithm} has Weft's own; programs can add others,
+ * most easily with a {@link PlanBuilder}. Pure and thread-safe: the same arguments give the same
+ * plans on every rank.
  */
 public interface PlanWriter {
 
@@ -15,7 +15,7 @@ public interface PlanWriter {
     String label();
 
     /**
-     * What every rank does, in rank order. The list may write a plan when it is asked for it.
+     * What every rank does, in rank order. The list may write each plan on demand.
      *
      * @param chunks how the shards are cut; see {@link #cut}
      * @param lanes communication workers per rank, as far as the algorithm can use them
@@ -24,8 +24,8 @@ public interface PlanWriter {
     List<RankPlan> plans(Chunks chunks, int lanes, Hosts hosts);
 
     /**
-     * The chunks of the plans that are written where these are given: others only where the way to
-     * gather has rules of its own for where chunks and blocks end.
+     * The chunks that the plans use if these are given. They differ only if the algorithm has its
+     * own rules for where chunks and blocks end.
      */
     default Chunks cut(Chunks given) {
         return given;
@@ -33,8 +33,8 @@ public interface PlanWriter {
 
     /**
      * Whether all ranks do the same, given equal shards and equal hosts: the plan of rank {@code r
-     * + s} is that of rank r with s added to all ranks' numbers, for every s that is a multiple of
-     * the ranks per host; once all is gathered, the order of products does not count. One rank's
+     * + s} is that of rank r with s added to all rank numbers, for every s that is a multiple of
+     * the ranks per host. The order of products after a complete gather does not matter. One rank's
      * times then stand for all in a simulation.
      */
     default boolean isSymmetric() {
@@ -42,10 +42,10 @@ public interface PlanWriter {
     }
 
     /**
-     * The writer of that name: one of {@link Algorithm}, or one that a jar on the class path
+     * The writer with this name: one of {@link Algorithm}, or one that a jar on the class path
      * provides (see {@link ServiceLoader}).
      *
-     * @throws IllegalArgumentException if there is none, with the names that there are
+     * @throws IllegalArgumentException if there is none; the message lists the names
      */
     static PlanWriter named(String label) {
         List<PlanWriter> all = new ArrayList<>(List.of(Algorithm.values()));

@@ -9,18 +9,18 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /**
- * Writes plans. Pure: the same arguments give the same plan on every rank and every machine, any
- * thread may call it, and the plan of one rank costs no more than what that rank sends, receives
- * and consumes. {@link PlanChecker} accepts every set of plans that is written here.
+ * Writes plans. Pure and thread-safe: the same arguments give the same plan on every rank and every
+ * machine. Writing one rank's plan costs no more than what that rank sends, receives and consumes.
+ * {@link PlanChecker} accepts every set of plans that is written here.
  */
 final class Planner {
 
-    /** Small, since it is what is left to do when the last rows come. */
+    /** Small, since this much is left to do when the last rows arrive. */
     private static final long STEP_ROWS = 32;
 
     private Planner() {}
 
-    /** The plans of all ranks; each is written when it is asked for. */
+    /** The plans of all ranks; each is written on demand. */
     static List<RankPlan> plans(Algorithm algorithm, Chunks chunks, int lanes, Hosts hosts) {
         return new WrittenPlans(
                 chunks.shards().ranks(),
@@ -29,7 +29,7 @@ final class Planner {
                 rank -> plan(algorithm, chunks, lanes, rank, hosts));
     }
 
-    /** The plans of all ranks for a ring that lands in two buffers. */
+    /** A writer for rings that use two buffers. */
     static PlanWriter pingPongRing() {
         return new PlanWriter() {
             @Override
@@ -53,7 +53,7 @@ final class Planner {
         };
     }
 
-    /** The writer of that name among {@code all}. */
+    /** The writer with this name among {@code all}. */
     static <W> W named(String label, List<W> all, Function<W, String> labels) {
         return all.stream()
                 .filter(writer -> labels.apply(writer).equals(label))
@@ -68,11 +68,11 @@ final class Planner {
     }
 
     /**
-     * What {@code rank} does when each rank has {@code lanes} communication workers. Where some
-     * ranks share memory and others do not, rings and meshes are of hosts: every chunk crosses the
-     * network once to each other host, to its {@link Hosts#gateway} there, and that forwards it to
-     * its host mates. {@link Algorithm#SEQUENTIAL} takes no notice of hosts, {@link
-     * Algorithm#DIRECT} needs one, and {@link Algorithm#AUTO} must have been resolved before.
+     * What {@code rank} does when each rank has {@code lanes} communication workers. If some ranks
+     * share memory and others do not, rings and meshes connect hosts: every chunk crosses the
+     * network once to each other host, to its {@link Hosts#gateway} there, which forwards it to the
+     * other ranks of its host. {@link Algorithm#SEQUENTIAL} ignores hosts, {@link Algorithm#DIRECT}
+     * needs a single one, and {@link Algorithm#AUTO} must have been resolved before.
      */
     static RankPlan plan(Algorithm algorithm, Chunks chunks, int lanes, int rank, Hosts hosts) {
         int ranks = chunks.shards().ranks();
@@ -98,7 +98,10 @@ final class Planner {
                 .write(rank, laneCount);
     }
 
-    /** Over a network the last block would otherwise be left to multiply when all has come. */
+    /**
+     * Over a network in steps: otherwise the whole last block would be left once everything
+     * arrived.
+     */
     static Pacing pacing(Algorithm algorithm, Hosts hosts) {
         if (algorithm == Algorithm.SEQUENTIAL) {
             return Pacing.GATHER_FIRST;
@@ -106,7 +109,7 @@ final class Planner {
         return hosts.count() > 1 ? Pacing.inSteps(STEP_ROWS) : Pacing.BLOCK_BY_BLOCK;
     }
 
-    /** Half of the lanes, and the odd one, are for the network; what it cannot use is memory's. */
+    /** Half of the lanes, rounded up, are for the network; those it cannot use go to memory. */
     private static Routing hierarchical(
             Algorithm algorithm, Chunks chunks, Hosts hosts, int lanes) {
         int half = lanes - lanes / 2;
@@ -116,7 +119,7 @@ final class Planner {
         return new HostRouting(chunks, hosts, network, networkLanes, lanes - networkLanes);
     }
 
-    /** Between ranks that are all alike. */
+    /** The routing if all ranks share memory, or none do. */
     private static Routing flat(Algorithm algorithm, Chunks chunks, int lanes) {
         int ranks = chunks.shards().ranks();
         return algorithm == Algorithm.MESH_PUSH && lanes < ranks - 1
@@ -143,8 +146,8 @@ final class Planner {
      * A ring that keeps no gathered A: the shard that arrives in step 1, 2, ... R-1 lands in buffer
      * {@code step % 2}, and from step 3 on only after the receiver has released the shard of two
      * steps before. The operator guarantees that both buffers are free when the call starts. It
-     * goes over all ranks one by one, whatever hosts they lie on. Each lane carries its segments of
-     * every shard, and no lane waits for another one of the same rank.
+     * visits all ranks one by one, whatever their hosts. Each lane carries its segments of every
+     * shard, and no lane waits for another one of the same rank.
      */
     static RankPlan pingPongRing(Chunks chunks, int lanes, int rank, Hosts hosts) {
         int ranks = chunks.shards().ranks();
@@ -161,11 +164,11 @@ final class Planner {
     }
 
     /**
-     * How many lanes each rank's plan has when {@code requested} are wanted: none where nothing
-     * travels, two at least where there are two directions, and no lanes left over where every peer
-     * gets the same number. Where some ranks share memory and others do not, the network has lanes
-     * of its own, as a lane that forwards waits for what the network brings: one more at least.
-     * Memory's lanes may find nothing to carry on a host of few ranks.
+     * How many lanes each rank's plan has if {@code requested} are wanted: none if nothing travels,
+     * at least two if there are two directions, and a multiple of the peers if every peer gets the
+     * same number. If some ranks share memory and others do not, the network has separate lanes, so
+     * there is at least one more: a lane that forwards waits for what the network brings. Memory's
+     * lanes may have nothing to carry on a host of few ranks.
      */
     static int lanes(Algorithm algorithm, Hosts hosts, int requested) {
         if (algorithm == Algorithm.DIRECT && hosts.count() > 1) {

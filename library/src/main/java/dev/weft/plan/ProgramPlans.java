@@ -26,7 +26,7 @@ record ProgramPlans(PlanWriter base, int programs) implements PlanWriter {
         return base.isSymmetric();
     }
 
-    /** A block is a chunk, so that it is of one program. */
+    /** A block is a chunk, so that it belongs to one program. */
     @Override
     public Chunks cut(Chunks given) {
         Shards shards = given.shards();
@@ -46,7 +46,7 @@ record ProgramPlans(PlanWriter base, int programs) implements PlanWriter {
         Chunks cut = cut(chunks);
         List<RankPlan> plans = base.plans(cut, lanes, hosts);
         if (!(plans instanceof WrittenPlans)) {
-            // Another's, which the checker has to prove.
+            // Not Weft's own plans: the checker has to prove them.
             return plans.stream().map(this::byProgram).toList();
         }
         return new WrittenPlans(

@@ -3,18 +3,18 @@ package dev.weft.plan;
 import java.util.List;
 
 /**
- * All that one rank does in one call.
+ * Everything that one rank does in one call.
  *
- * @param name under which the plan was written, for people to read: {@link Algorithm#label} or
- *     another writer's; nothing depends on it
+ * @param name the name under which the plan was written, for people to read: {@link
+ *     Algorithm#label} or another writer's; nothing depends on it
  * @param rank this rank's number in its group
  * @param lanes the transfers that this rank initiates
  * @param arrivals the lanes, its own or its peers', that deliver to this rank, each reduced to the
- *     transfers that end here and in delivery order; none of them is empty, and each keeps the
- *     index that it has in the plan of the rank that initiates it
+ *     transfers that end here, in delivery order; none is empty, and each keeps its index in the
+ *     plan of the rank that initiates it
  * @param consumption row blocks in the order in which they are multiplied: own rows first, then
- *     others in the order in which the lanes deliver them; any order where the gather comes first
- * @param releases the other ranks in the order in which their shards are released; none unless the
+ *     others in the order in which the lanes deliver them; any order if the gather comes first
+ * @param releases the other ranks in the order in which their shards are released; empty unless the
  *     storage is {@link Storage#PING_PONG}
  * @param pacing how products keep pace with arrivals
  */
@@ -33,20 +33,20 @@ public record RankPlan(
     public enum Storage {
         /** Every shard has its own place in a buffer of all rows: gathered A. */
         GATHERED,
-        /** Two buffers of one shard each, used in turn: no gathered A exists anywhere. */
+        /** Two buffers of one shard each, used in turn: gathered A is never stored. */
         PING_PONG,
-        /** Nothing arrives: rows are multiplied out of their owner's memory. */
+        /** Nothing arrives: rows are read from their owner's memory. */
         IN_PLACE,
         /**
          * Chunks are rows of C that hold fp32 sums over some ranks' K, and shards say whose rows
          * they are ({@link Reduction}). {@link Transfer#slot} says what arrives: {@link
-         * Reduction#PARTIAL} sums to go on from, {@link Reduction#WHOLE} ones, or those that are to
-         * be added.
+         * Reduction#PARTIAL} sums to be continued, {@link Reduction#WHOLE} sums, or sums to be
+         * added.
          */
         SUMS,
         /**
-         * As {@link #SUMS}, but a rank sums rows over the parts of K of all ranks of its host, out
-         * of their memory.
+         * Like {@link #SUMS}, but a rank sums rows over the parts of K of all ranks of its host,
+         * reading their memory.
          */
         SUMS_IN_PLACE
     }
@@ -58,12 +58,12 @@ public record RankPlan(
         releases = List.copyOf(releases);
     }
 
-    /** The plans of all ranks as lines that a person can read. */
+    /** The plans of all ranks as readable lines. */
     public static List<String> describe(List<RankPlan> plans) {
         return PlanText.of(plans);
     }
 
-    /** A number by which ranks compare the plans of all of them, without their names. */
+    /** A number by which ranks compare the plans of all of them; names do not matter. */
     public static long digest(List<RankPlan> plans) {
         return PlanDigest.of(plans);
     }
@@ -78,16 +78,16 @@ public record RankPlan(
     }
 
     /**
-     * The programs of the rank, L. Each multiplies its own row blocks, in their order, whatever the
-     * others do.
+     * The number of programs of the rank. Each multiplies its own row blocks in order,
+     * independently of the others.
      */
     public int programs() {
         return 1 + consumption.stream().mapToInt(RowBlock::program).max().orElse(0);
     }
 
     /**
-     * By source: the number of its shard among those that are released, 1 for the first; 0 for the
-     * rank's own shard, and for all where nothing is released.
+     * By source: the number of its shard among those that are released, from 1; 0 for the rank's
+     * own shard, and for all shards if nothing is released.
      */
     public int[] releaseNumbers() {
         int[] numbers = new int[ranks()];
@@ -102,12 +102,12 @@ public record RankPlan(
         return other == rank || storage == Storage.SUMS_IN_PLACE && hosts.shareMemory(rank, other);
     }
 
-    /** Blocks whose sums this rank adds up, its own among them or not, in the order of arrival. */
+    /** Blocks whose sums this rank adds up, possibly with its own, in the order of arrival. */
     public List<RowBlock> added() {
         return arriving(Reduction.slotOf(0), Integer.MAX_VALUE);
     }
 
-    /** Blocks whose sums come to this rank when they are whole, in the order of arrival. */
+    /** Blocks whose whole sums arrive at this rank, in the order of arrival. */
     public List<RowBlock> arrivingWhole() {
         return arriving(Reduction.WHOLE, Reduction.WHOLE);
     }
@@ -121,7 +121,7 @@ public record RankPlan(
                 .toList();
     }
 
-    /** This plan with other lanes and what arrives by them. */
+    /** This plan with other lanes and their arrivals. */
     public RankPlan withLanes(List<Lane> newLanes, List<Lane> newArrivals) {
         return new RankPlan(
                 name, storage, rank, chunks, newLanes, newArrivals, consumption, releases, pacing);
@@ -132,13 +132,13 @@ public record RankPlan(
         return new RankPlan(name, storage, rank, chunks, lanes, arrivals, order, releases, pacing);
     }
 
-    /** This plan, by that name, with products at another pace. */
+    /** This plan with another name and pacing. */
     public RankPlan with(String newName, Pacing newPacing) {
         return new RankPlan(
                 newName, storage, rank, chunks, lanes, arrivals, consumption, releases, newPacing);
     }
 
-    /** Row blocks with own rows first and then one source after the other, from the next on. */
+    /** Row blocks with own rows first, then one source after the other, from the next rank on. */
     public List<RowBlock> consumptionBySource() {
         return ConsumptionOrder.rotated(chunks, rank);
     }
@@ -152,13 +152,13 @@ public record RankPlan(
     }
 
     /**
-     * The unit of consumption: rows of one shard that are multiplied in one go, once every chunk
+     * The unit of consumption: rows of one shard that are multiplied together, once every chunk
      * that covers them has arrived.
      *
      * @param source the rank that owns the shard
      * @param firstRow relative to the shard
      * @param firstChunk first of the {@code chunkCount} consecutive chunks that cover the rows
-     * @param program which of the rank's programs multiplies it; 0 where it has but one
+     * @param program which of the rank's programs multiplies it; 0 if it has only one
      */
     public record RowBlock(
             int source, long firstRow, long rows, int firstChunk, int chunkCount, int program) {
@@ -174,13 +174,13 @@ public record RankPlan(
     }
 
     /**
-     * One chunk's way from one rank to another, a single record seen from both ends: one-sided
-     * memory puts or gets and then signals, two-sided messages post at both ends under {@code tag},
+     * The transfer of a chunk from one rank to another, one record for both ends: one-sided memory
+     * puts or gets and then signals, two-sided messages are posted at both ends with {@code tag},
      * copy streams order it.
      *
      * @param from the rank that holds the chunk and sends it
      * @param to the rank that receives it
-     * @param source the rank whose shard the chunk belongs to; where it is not {@code from}, the
+     * @param source the rank whose shard the chunk belongs to; if it is not {@code from}, the
      *     transfer forwards, and may start only once the chunk has arrived at {@code from}
      * @param chunk number of the chunk within the source's shard
      * @param tag number of the chunk among all shards' chunks; also the index of its progress flag
@@ -188,9 +188,9 @@ public record RankPlan(
      * @param slot where it lands at {@code to}: the source's place in gathered A, or the number of
      *     a ping-pong buffer
      * @param credit how many remote shards {@code to} must have released in this call before the
-     *     slot may be written; 0 where every shard has a place of its own. Shards are released in
-     *     the receiver's {@link RankPlan#releases order}, when their rows are consumed and
-     *     forwarded; an empty shard counts as released as soon as every shard before it is
+     *     slot may be written; 0 if every shard has its own place. Shards are released in the
+     *     receiver's {@link RankPlan#releases order}, when their rows are consumed and forwarded;
+     *     an empty shard counts as released as soon as all shards before it are
      */
     public record Transfer(
             int from,

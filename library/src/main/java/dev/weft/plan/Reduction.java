@@ -5,24 +5,24 @@ import java.util.Locale;
 import java.util.stream.IntStream;
 
 /**
- * Ways to multiply and reduce: rank r has columns of A and rows of B, the r-th part of K, and C is
- * the sum of all ranks' products.
+ * Ways to multiply and reduce: rank r has the r-th part of K, which is columns of A and rows of B,
+ * and C is the sum of all ranks' products.
  *
- * <p>Each way sums in one order, whatever arrives first. In {@link Order#WHOLE} a rank goes on
- * where the one before it in K stopped: the bits are those of the product of all of A and B on one
- * rank, for any cut of K. In {@link Order#BY_RANK} each rank sums its own part from zero, and the
- * parts are added in rank order: the bits depend on the cut of K.
+ * <p>Each way sums in a fixed order, whatever arrives first. In {@link Order#WHOLE} a rank
+ * continues where the one before it in K stopped: the bits are those of the product of all of A and
+ * B on one rank, for any cut of K. In {@link Order#BY_RANK} each rank sums its own part from zero,
+ * and the parts are added in rank order: the bits depend on the cut of K.
  */
 public enum Reduction {
-    /** Weft chooses among the others of an order. */
+    /** Weft chooses among the others with the wanted order. */
     AUTO(Order.WHOLE),
-    /** Peers share memory: a rank multiplies its rows over everybody's part of K. */
+    /** Peers share memory: a rank multiplies its rows over all parts of K. */
     DIRECT(Order.WHOLE),
-    /** Blocks of rows go from rank to rank in K's order, and each goes on summing. */
+    /** Blocks of rows pass from rank to rank in K's order, and each continues the sums. */
     CHAIN(Order.WHOLE),
     /**
-     * As {@link #CHAIN}, from host to host. Blocks are dealt to the ranks of a host, and a rank
-     * sums its blocks over the parts of K of all ranks that it shares memory with.
+     * Like {@link #CHAIN}, from host to host. Blocks are assigned to the ranks of a host in turn,
+     * and a rank sums its blocks over the parts of K of all ranks that it shares memory with.
      */
     HIERARCHICAL(Order.WHOLE),
     /**
@@ -30,12 +30,12 @@ public enum Reduction {
      * it and passes them on.
      */
     RING(Order.BY_RANK),
-    /** Every rank sends its sums of a chunk to the chunk's owner, who adds them. */
+    /** Every rank sends its sums of a chunk to the chunk's owner, which adds them. */
     MESH_PUSH(Order.BY_RANK),
-    /** As {@link #MESH_PUSH}, once everything is multiplied: no overlap. */
+    /** Like {@link #MESH_PUSH}, once everything is multiplied: no overlap. */
     SEQUENTIAL(Order.BY_RANK);
 
-    /** The slot of sums that the receiver goes on from. */
+    /** The slot of sums that the receiver continues. */
     public static final int PARTIAL = 0;
 
     /** The slot of sums over all of K. */
@@ -43,22 +43,23 @@ public enum Reduction {
 
     private final Order order;
 
-    /** In which order elements of C are summed. */
+    /** The order in which elements of C are summed. */
     public enum Order {
         /** As on one rank, over all of K. */
         WHOLE,
         /** Over each rank's K from zero, then over the ranks. */
         BY_RANK,
         /**
-         * As {@link #BY_RANK}, but each rank's sums are rounded to bf16 before they are added, so
-         * that half the bytes travel. Sums are still added in fp32. What the roundings may lose is
+         * Like {@link #BY_RANK}, but each rank's sums are rounded to bf16 before they are added, so
+         * that half the bytes travel. Sums are still added in fp32. The rounding error is at most
          * 2^-8 of {@code |A| x |B|}, for any number of ranks.
          */
         BY_RANK_BF16;
 
         /**
-         * The order in which plans that sum do so. Sums that ranks have made apart are added by
-         * rank; if nobody sends any, both orders are the same or it is the whole's.
+         * The order in which these plans sum. Sums that ranks computed separately are added by
+         * rank. If there are none, the order is that of the whole product, or both orders are the
+         * same.
          */
         public static Order of(List<RankPlan> plans) {
             return plans.stream()
@@ -79,14 +80,14 @@ public enum Reduction {
     }
 
     /**
-     * The slot of sums that come from {@code rank} and to which the receiver adds its own: those of
-     * that rank alone, or of it and others before it.
+     * The slot of sums that arrive from {@code rank} to be added: those of that rank alone, or of
+     * it and others before it.
      */
     public static int slotOf(int rank) {
         return 2 + rank;
     }
 
-    /** The ranks that have a part of K, in its order; the first where nobody has any. */
+    /** The ranks that have a part of K, in its order; the first rank if none has any. */
     static List<Integer> parts(Shards inner) {
         List<Integer> having =
                 IntStream.range(0, inner.ranks()).filter(r -> inner.rows(r) > 0).boxed().toList();
@@ -99,7 +100,7 @@ public enum Reduction {
 
     /** Whether it sums in that order. */
     public boolean gives(Order wanted) {
-        // A ring would round sums again at every rank.
+        // A ring would round sums again on every rank.
         return wanted == order
                 || wanted == Order.BY_RANK_BF16 && (this == MESH_PUSH || this == SEQUENTIAL);
     }
@@ -108,7 +109,7 @@ public enum Reduction {
         return name().toLowerCase(Locale.ROOT).replace('_', '-');
     }
 
-    /** The one named {@code label}; the inverse of {@link #label()}. */
+    /** The reduction named {@code label}; the inverse of {@link #label()}. */
     public static Reduction of(String label) {
         if (label.equals("bidirectional-ring")) {
             throw new IllegalArgumentException(
@@ -119,7 +120,7 @@ public enum Reduction {
     }
 
     /**
-     * As a writer of plans, for one cut of K.
+     * This reduction as a writer of plans, for one cut of K.
      *
      * @param inner how K is spread over the ranks
      * @param all whether every rank gets all rows
@@ -150,7 +151,8 @@ public enum Reduction {
     /**
      * The plans of all ranks, in rank order.
      *
-     * @param chunks of C, each one block: who gets which rows, or starts to hand them round
+     * @param chunks the chunks of C, each one block: the source gets the rows, or starts to pass
+     *     them on
      * @param inner how K is spread over the ranks
      * @param all whether every rank gets all rows
      */

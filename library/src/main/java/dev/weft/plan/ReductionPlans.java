@@ -23,7 +23,7 @@ final class ReductionPlans {
 
     private final List<Integer> multiplying;
 
-    /** By rank and lane: sums so far, whole ones, and whole ones for ranks of the same host. */
+    /** By rank and lane: partial sums, whole sums, and whole sums for ranks of the same host. */
     private final List<List<List<Transfer>>> lanes = new ArrayList<>();
 
     /** By rank, in the order in which they are multiplied. */
@@ -107,9 +107,9 @@ final class ReductionPlans {
     }
 
     /**
-     * From group to group, in each of which ranks share memory or there is but one. Owners take
-     * turns, so that whole rows come to all of them from early on, and so do the ranks of a group.
-     * The rows of the last group come last: they have no way to go after that.
+     * Passes blocks from group to group; a group is ranks that share memory, or a single rank.
+     * Owners alternate, so that all of them get whole rows early; so do the ranks of a group. The
+     * rows of the last group come last: they need not travel after that.
      */
     private void chain(Hosts groups) {
         List<Integer> having = multiplying.stream().map(groups::hostOf).distinct().toList();
@@ -130,7 +130,7 @@ final class ReductionPlans {
         }
     }
 
-    /** One block, from group to group and then to whoever is to have it. */
+    /** Passes one block from group to group, and then to the ranks that are to have it. */
     private void pass(Hosts groups, List<Integer> having, RowBlock block, int turn) {
         int owner = block.source();
         int chunk = block.firstChunk();
@@ -157,7 +157,7 @@ final class ReductionPlans {
         return groups.first(group) + turn % groups.size(group);
     }
 
-    /** Whole sums go to one rank of each group in turn, and each of these hands them round. */
+    /** Sends whole sums to one rank of each group in turn, which distributes them there. */
     private void around(Hosts groups, int last, int turn, int owner, int chunk) {
         int from = last;
         for (int hop = 0; hop < groups.count(); hop++) {
@@ -174,7 +174,7 @@ final class ReductionPlans {
         }
     }
 
-    /** Others' rows first, from the next rank's on: they have a way to go. */
+    /** Others' rows first, starting with the next rank's: they still have to travel. */
     private void mesh() {
         for (int rank : multiplying) {
             for (int c = 0; c < mostChunks(); c++) {

@@ -9,16 +9,16 @@ import java.util.List;
 /**
  * A ring of hosts. Every shard travels from host to host, from its {@link Hosts#gateway} on one to
  * its gateway on the next: a rank puts its own segments first, then what it received, nearest host
- * first. Where a host is smaller than another, a gateway has several shards of one host; they come
- * to it side by side, so it forwards them by rows and not shard after shard. A segment stays in the
- * lane of the same index all the way round, so that what arrives first is forwarded first.
+ * first. If hosts differ in size, a gateway may have several shards of one host; they arrive side
+ * by side, so it forwards them by rows and not shard after shard. A segment stays in the lane of
+ * the same index all the way round, so that what arrives first is forwarded first.
  *
- * <p>With lanes in both directions each shard takes the shorter way. On an even number of hosts the
- * one opposite to the owner's is equally far either way: it gets the first half of the segments
- * clockwise and the other half counter-clockwise, the odd one clockwise. Two hosts are opposite to
+ * <p>With lanes in both directions, each shard takes the shorter way. With an even number of hosts,
+ * the one opposite the owner's is equally far either way: it gets the first half of the segments
+ * clockwise and the other half counter-clockwise, the odd one clockwise. Two hosts are opposite
  * each other.
  *
- * <p>A ring of ranks is one in which every rank has a host of its own.
+ * <p>A ring of ranks is one in which every rank has its own host.
  */
 record RingRouting(Chunks chunks, Hosts hosts, int clockwiseLanes, int counterLanes)
         implements Routing {
@@ -30,7 +30,7 @@ record RingRouting(Chunks chunks, Hosts hosts, int clockwiseLanes, int counterLa
         return new RingRouting(chunks, hosts, lanes, 0);
     }
 
-    /** Half of the lanes, and the odd one, are clockwise; they come first. */
+    /** Half of the lanes, rounded up, are clockwise; they come first. */
     static RingRouting bothWays(Chunks chunks, Hosts hosts, int lanes) {
         return new RingRouting(chunks, hosts, lanes - lanes / 2, lanes / 2);
     }
@@ -61,7 +61,7 @@ record RingRouting(Chunks chunks, Hosts hosts, int clockwiseLanes, int counterLa
         return deliveries;
     }
 
-    /** A lane's part of the sender's own shard goes first, though it may be for another gateway. */
+    /** A lane's part of the sender's own shard goes first, though its gateway may be another. */
     private long rowsBefore(int from, int lane, int to) {
         boolean isOwnFirst = hosts.gateway(from, hosts.hostOf(to)) == to;
         return isOwnFirst ? 0 : chunks.shards().rows(from) / width(lane);
@@ -118,12 +118,12 @@ record RingRouting(Chunks chunks, Hosts hosts, int clockwiseLanes, int counterLa
         return Math.floorMod(clockwise ? host + distance : host - distance, hosts.count());
     }
 
-    /** How many hosts away from its owner's a chunk travels in one direction. */
+    /** How many hosts a chunk passes in one direction. */
     private int reach() {
         return counterLanes == 0 ? hosts.count() - 1 : hosts.count() / 2;
     }
 
-    /** First segment of {@code source} that travels so far in that direction. */
+    /** The first segment of {@code source} that travels this far in that direction. */
     private int firstSegment(int source, int distance, boolean clockwise) {
         return isSplit(distance) && !clockwise ? half(source) : 0;
     }

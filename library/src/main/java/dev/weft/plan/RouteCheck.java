@@ -7,10 +7,10 @@ import java.util.BitSet;
 import java.util.List;
 
 /**
- * Forwards: every chunk can be followed back to its owner, and a lane that both brings a chunk to a
- * rank and forwards it from there does so in that order. Only a sender can see on another host that
- * a chunk has come which it forwards. What the lanes of different ranks owe each other in time is
- * for {@link DryRun} to find.
+ * Checks forwards: every chunk can be traced back to its owner, and a lane that both brings a chunk
+ * to a rank and forwards it from there does so in that order. Only a sender on another host can see
+ * that a chunk to be forwarded has arrived. {@link DryRun} checks the order between lanes of
+ * different ranks.
  *
  * @param reachesOwner per receiver and tag: the way back to the owner is known to be complete
  */
@@ -74,7 +74,7 @@ record RouteCheck(TransferIndex index, Chunks chunks, BitSet reachesOwner) {
                         "is forwarded in a circle that its owner is not in");
             }
         }
-        // Marked so that a long way round is walked once, not once per rank on it.
+        // Marked so that a long path is walked once, not once per rank on it.
         for (Transfer known = forward; known != step; ) {
             reachesOwner.set(key(known));
             known = index.delivering(known.from(), known.tag());

@@ -10,7 +10,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.IntStream;
 
-/** Writes a routing down as one rank's plan, both ends of a transfer from the same hop. Pure. */
+/** Writes a routing as one rank's plan, both ends of a transfer from the same hop. Pure. */
 record RoutedPlan(String name, Storage storage, Chunks chunks, Routing routing, Pacing pacing) {
 
     RankPlan write(int rank, int laneCount) {
@@ -29,8 +29,8 @@ record RoutedPlan(String name, Storage storage, Chunks chunks, Routing routing, 
                         ? ConsumptionOrder.natural(chunks)
                         : routing.consumption(chunks, rank, deliveries);
         if (storage == Storage.PING_PONG) {
-            // A lane with fewer rows may be a step ahead of another one: a block of its next step
-            // must not hold back those whose buffer that step waits for.
+            // A lane with fewer rows may be a step ahead of another. A block of its next step must
+            // not hold back blocks in the buffer that this step waits for.
             consumption =
                     consumption.stream()
                             .sorted(comparingInt(b -> Math.floorMod(rank - b.source(), ranks)))
@@ -48,7 +48,7 @@ record RoutedPlan(String name, Storage storage, Chunks chunks, Routing routing, 
                 pacing);
     }
 
-    /** Shards come round the ring: the predecessor's first. */
+    /** Shards arrive round the ring: the predecessor's first. */
     static List<Integer> releases(Storage storage, int rank, int ranks) {
         return storage == Storage.PING_PONG
                 ? IntStream.range(1, ranks)

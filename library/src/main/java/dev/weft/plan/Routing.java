@@ -4,7 +4,10 @@ import dev.weft.plan.RankPlan.RowBlock;
 import dev.weft.plan.RankPlan.Transfer.Initiator;
 import java.util.List;
 
-/** How an algorithm deals segments to lanes; a view of a rank costs what passes there. Pure. */
+/**
+ * How an algorithm assigns segments to lanes. The cost of one rank's view is what passes there.
+ * Pure.
+ */
 interface Routing {
 
     /** The end whose lanes carry the hops. */
@@ -13,7 +16,7 @@ interface Routing {
     /** What lane {@code lane} of {@code rank} carries, in order; may be empty. */
     List<Hop> lane(int rank, int lane);
 
-    /** What every lane that reaches {@code rank} brings to it; none of them is empty. */
+    /** What every lane that reaches {@code rank} brings to it; none is empty. */
     List<Delivery> deliveries(int rank);
 
     /** The order in which {@code rank} multiplies row blocks, given its {@link #deliveries}. */

@@ -7,8 +7,8 @@ import dev.weft.plan.RankPlan.Transfer;
 import java.util.List;
 
 /**
- * Counts, per rank, the ping-pong shards that are released: consumed, forwarded, and every shard
- * before it released as well. Without ping-pong buffers nothing is ever released.
+ * Counts, per rank, the released ping-pong shards. A shard is released once it is consumed and
+ * forwarded, and all shards before it are released. Without ping-pong buffers nothing is released.
  */
 final class ShardReleases {
 
@@ -18,7 +18,7 @@ final class ShardReleases {
     /** Per rank and number: blocks to consume and chunks to forward before the release. */
     private final int[][] uses;
 
-    /** Per rank and source: which of the shards it is that the rank releases. */
+    /** Per rank and source: the number of its shard in the order of the rank's releases. */
     private final int[][] numbers;
 
     private final int[] released;
@@ -54,7 +54,10 @@ final class ShardReleases {
         return released[rank];
     }
 
-    /** A block or a forward of a remote shard is done; whether that released a shard. */
+    /**
+     * Notes that a block or a forward of a remote shard is done; returns whether that released a
+     * shard.
+     */
     boolean used(int rank, int source) {
         if (!isPingPong) {
             return false;

@@ -35,7 +35,7 @@ public final class Shards {
         return new Shards(starts);
     }
 
-    /** Shards that differ by one row at most; the first ranks take the extra rows. */
+    /** Shards that differ by at most one row; the first ranks get the extra rows. */
     public static Shards even(long totalRows, int ranks) {
         if (ranks < 1 || totalRows < 0) {
             throw new IllegalArgumentException(
@@ -66,7 +66,7 @@ public final class Shards {
         return starts[ranks()];
     }
 
-    /** The largest shard's rows. */
+    /** The rows of the largest shard. */
     public long maxRows() {
         return each().max().orElseThrow();
     }

@@ -29,7 +29,7 @@ record SlicedRing(int programs, int lanes, boolean byLane) implements PlanWriter
         return true;
     }
 
-    /** {@code lanesWanted} is of no concern: the slices say how many there are. */
+    /** Ignores {@code lanesWanted}: the slices give the number of lanes. */
     @Override
     public List<RankPlan> plans(Chunks chunks, int lanesWanted, Hosts hosts) {
         Chunks cut = cut(chunks);
@@ -70,7 +70,7 @@ record SlicedRing(int programs, int lanes, boolean byLane) implements PlanWriter
         return Math.max(1, Math.ceilDiv(chunks.shards().rows(source), programs * lanes));
     }
 
-    /** Chunks of about the rows of the given ones, and blocks, that end where slices do. */
+    /** Chunks with about the rows of the given ones, and blocks, that end where slices do. */
     @Override
     public Chunks cut(Chunks given) {
         Shards shards = given.shards();
@@ -90,7 +90,7 @@ record SlicedRing(int programs, int lanes, boolean byLane) implements PlanWriter
         return given.chunkCols() < given.cols() ? cut.withChunkCols(given.chunkCols()) : cut;
     }
 
-    /** The largest divisor that is not over {@code most}, or all where that would be tiny. */
+    /** The largest divisor up to {@code most}, or all if that would be tiny. */
     private static long divisor(long whole, long most) {
         long best = 1;
         for (long parts = 1; parts <= whole; parts++) {

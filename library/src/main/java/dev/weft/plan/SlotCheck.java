@@ -6,11 +6,11 @@ import java.util.List;
 import java.util.function.Consumer;
 
 /**
- * Ping-pong buffers: all chunks of a shard land in one buffer, and each of them waits for the
- * credit that releases the shard which held the buffer before. As shards are released in the plan's
- * order, that one shard stands for all earlier ones. It holds in whatever order the lanes run.
+ * Checks ping-pong buffers: all chunks of a shard go to one buffer, and each waits for the credit
+ * that releases the buffer's previous shard. As shards are released in the plan's order, that one
+ * shard stands for all earlier ones. This holds in whatever order the lanes run.
  *
- * @param slots per number of a release: the buffer that the shard lands in
+ * @param slots per number of a release: the buffer of the shard
  */
 record SlotCheck(RankPlan plan, int[] numbers, int[] slots) {
 
@@ -39,7 +39,7 @@ record SlotCheck(RankPlan plan, int[] numbers, int[] slots) {
         slots[number] = transfer.slot();
     }
 
-    /** Per number: the last one before it that used the same buffer; 0 where it is free. */
+    /** Per number: the last one before it that used the same buffer; 0 if there is none. */
     private int[] previousNumbers() {
         int[] previous = new int[slots.length];
         int[] lastOfSlot = new int[2];

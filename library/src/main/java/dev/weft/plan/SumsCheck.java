@@ -14,11 +14,11 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Plans that sum: every chunk is summed over all of K, in the order that the reduction promises,
- * and whole sums come exactly once to every rank that is to have them.
+ * Checks plans that sum: every chunk is summed over all of K, in the order that the reduction
+ * promises, and whole sums reach every rank that is to have them exactly once.
  *
- * @param groups ranks that sum over the same part of K: those of a host, or each by itself
- * @param having the groups that have a part of K; the first where nobody has any
+ * @param groups ranks that sum over the same part of K: those of a host, or single ranks
+ * @param having the groups that have a part of K; the first group if none has any
  * @param multipliers by group and tag: the rank that multiplies the chunk
  * @param all whether every rank gets all rows
  */
@@ -36,9 +36,7 @@ record SumsCheck(
         return plan.storage() == Storage.SUMS || plan.storage() == Storage.SUMS_IN_PLACE;
     }
 
-    /**
-     * K is taken to be spread over the ranks that multiply, and rows to go where any of them do.
-     */
+    /** Assumes that K is spread over the ranks that multiply, and that rows go wherever any do. */
     static void check(List<RankPlan> plans, Hosts hosts) {
         List<Integer> multiplying =
                 plans.stream().filter(p -> !p.consumption().isEmpty()).map(RankPlan::rank).toList();
@@ -235,7 +233,7 @@ record SumsCheck(
         }
     }
 
-    /** The rank at which the sums of {@code rank} are not handed on any more. */
+    /** The rank at which the sums of {@code rank} end: it does not pass them on. */
     private int end(int rank, int tag) {
         int end = rank;
         for (int hop = 0; index.own(end, tag) != null; hop++) {
@@ -248,8 +246,8 @@ record SumsCheck(
     }
 
     /**
-     * Whose sums a rank's are, in the order in which they are added. What others have added up can
-     * only be the first: sums do not associate.
+     * The ranks whose sums a rank's sums contain, in the order in which they are added. Sums of
+     * several ranks can only come first: addition is not associative.
      */
     private List<Integer> added(int rank, int tag) {
         List<Integer> added = new ArrayList<>();
@@ -279,7 +277,7 @@ record SumsCheck(
                 : multipliers[having.length() - 1][tag];
     }
 
-    /** {@code before} is the rank whose sums it goes on from; -1 where it starts from zero. */
+    /** {@code before} is the rank whose sums it continues; -1 if it starts from zero. */
     private static void checkStart(int rank, Transfer got, int before, int source, int chunk) {
         int from = got == null ? -1 : got.from();
         if (from != before) {

@@ -7,14 +7,14 @@ import java.util.BitSet;
 import java.util.List;
 
 /**
- * The transfers of plans that sum by what they deliver. It exists only if every transfer is well
+ * The transfers of plans that sum, by what they deliver. It exists only if every transfer is well
  * formed and no two write to the same place. Immutable once built.
  *
- * @param partial per receiver and tag: what brings sums to go on from
- * @param whole per receiver and tag: what brings whole sums
- * @param own per sender and tag: what brings its sums to a rank that adds them
+ * @param partial per receiver and tag: the transfer that brings sums to be continued
+ * @param whole per receiver and tag: the transfer that brings whole sums
+ * @param own per sender and tag: the transfer that brings its sums to a rank that adds them
  * @param adding per receiver and tag: whether it adds others' sums
- * @param handedOn per sender and tag: whether somebody else continues its sums or adds them
+ * @param handedOn per sender and tag: whether another rank continues its sums or adds them
  */
 record SumsIndex(
         Chunks chunks,
@@ -24,7 +24,7 @@ record SumsIndex(
         BitSet adding,
         BitSet handedOn) {
 
-    /** Reads the lanes of all plans; {@link PlanException} unless the class's guarantee holds. */
+    /** Reads the lanes of all plans. Throws a {@link PlanException} if a transfer is wrong. */
     static SumsIndex of(List<RankPlan> plans) {
         Chunks cut = plans.getFirst().chunks();
         int count = Math.multiplyExact(plans.size(), cut.total());
@@ -44,17 +44,17 @@ record SumsIndex(
         return index;
     }
 
-    /** What brings a rank sums of a chunk to go on from, or null. */
+    /** The transfer that brings a rank sums of a chunk to be continued, or null. */
     Transfer partial(int rank, int tag) {
         return partial[key(rank, tag)];
     }
 
-    /** What brings a rank whole sums of a chunk, or null. */
+    /** The transfer that brings a rank whole sums of a chunk, or null. */
     Transfer whole(int rank, int tag) {
         return whole[key(rank, tag)];
     }
 
-    /** What brings the sums of {@code rank} to one that adds them, or null. */
+    /** The transfer that brings the sums of {@code rank} to a rank that adds them, or null. */
     Transfer own(int rank, int tag) {
         return own[key(rank, tag)];
     }

@@ -8,17 +8,17 @@ import java.util.BitSet;
 import java.util.List;
 
 /**
- * Runs plans that sum symbolically and finds out whether everything finishes. Every lane is a
- * worker that takes its transfers strictly in order. Every rank has one more, which first
- * multiplies its blocks in order and then finishes whole rows in order: a real one that finishes
- * rows earlier does so only where it need not wait, and several do at least as much.
+ * Runs plans that sum symbolically, to find out whether everything finishes. Every lane is a worker
+ * that takes its transfers strictly in order. Every rank has one more worker, which first
+ * multiplies its blocks in order and then finishes whole rows in order. A real worker that finishes
+ * rows earlier does so only if it need not wait, and several workers do at least as much.
  */
 final class SumsRun {
 
-    /** What can happen to a chunk at a rank, or to the sums of a rank where they are added. */
+    /** What can happen to a chunk on a rank, or to the sums of a rank where they are added. */
     private enum Kind {
         MULTIPLIED,
-        /** All that the rank adds up is added, its own product included. */
+        /** The rank has added all its sums, including its own product. */
         SUMMED,
         PARTIAL_ARRIVED,
         WHOLE_ARRIVED,
@@ -28,10 +28,10 @@ final class SumsRun {
     private final List<RankPlan> plans;
     private final SumsIndex index;
 
-    /** Workers: the lanes of all ranks, and after them one per rank that multiplies. */
+    /** Workers: the lanes of all ranks, then one per rank that multiplies. */
     private final List<Lane> lanes = new ArrayList<>();
 
-    /** Per rank, what it does after all products, in order: rows that it adds, and whole ones. */
+    /** Per rank, what it does after all products, in order: rows that it adds, then whole rows. */
     private final List<List<RowBlock>> finished = new ArrayList<>();
 
     /** Per rank: how many of these it adds. */
@@ -64,7 +64,10 @@ final class SumsRun {
         this.waiters = new Waiters(event(Kind.OWN_ARRIVED, plans.size(), 0), done.length);
     }
 
-    /** {@link PlanException} names a waiting transfer or block unless everything finishes. */
+    /**
+     * Throws a {@link PlanException} that names a waiting transfer or block unless everything
+     * finishes.
+     */
     static void run(List<RankPlan> plans, SumsIndex index) {
         SumsRun run = new SumsRun(plans, index);
         for (int worker = run.waiters.take(); worker >= 0; worker = run.waiters.take()) {
@@ -135,7 +138,8 @@ final class SumsRun {
 
     private void multiplied(int rank, int tag) {
         happens(Kind.MULTIPLIED, rank, tag);
-        // Who sends sums on has no whole ones; who adds up has them only then.
+        // A rank that sends its sums on has no whole ones; a rank that adds has them only
+        // afterwards.
         if (!index.adds(rank, tag) && !index.isHandedOn(rank, tag)) {
             happens(Kind.SUMMED, rank, tag);
         }

@@ -12,12 +12,12 @@ import java.util.List;
  *
  * @param transfers per receiver and tag
  * @param lanes per receiver and tag: the index of the transfer's lane in its initiator's plan
- * @param positions per receiver and tag: where it stands in that lane
+ * @param positions per receiver and tag: its position in that lane
  */
 record TransferIndex(
         Chunks chunks, Storage storage, Transfer[] transfers, int[] lanes, int[] positions) {
 
-    /** Reads the lanes of all plans; {@link PlanException} unless the class's guarantee holds. */
+    /** Reads the lanes of all plans. Throws a {@link PlanException} if a transfer is wrong. */
     static TransferIndex of(List<RankPlan> plans) {
         Chunks cut = plans.getFirst().chunks();
         int count = Math.multiplyExact(plans.size(), cut.total());
@@ -40,12 +40,12 @@ record TransferIndex(
         return transfers[key(rank, tag)];
     }
 
-    /** Index of the lane that brings the chunk, in the plan of the transfer's initiator. */
+    /** The index of the lane that brings the chunk, in the plan of the transfer's initiator. */
     int lane(int rank, int tag) {
         return lanes[key(rank, tag)];
     }
 
-    /** Position within that lane. */
+    /** The position within that lane. */
     int position(int rank, int tag) {
         return positions[key(rank, tag)];
     }

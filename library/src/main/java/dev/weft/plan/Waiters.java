@@ -4,7 +4,7 @@ import java.util.ArrayDeque;
 import java.util.Arrays;
 
 /**
- * Workers of a dry run, of which each can go on or waits for one event. One that waits is looked at
+ * Workers of a dry run: each can continue or waits for one event. A waiting worker is looked at
  * again only when its event has happened, so that a run takes time in proportion to its items.
  */
 final class Waiters {
@@ -19,7 +19,7 @@ final class Waiters {
 
     private final ArrayDeque<Integer> runnable = new ArrayDeque<>();
 
-    /** At first every worker can go on. */
+    /** Initially every worker can continue. */
     Waiters(int events, int workers) {
         this.first = new int[events];
         Arrays.fill(first, NOBODY);
@@ -29,7 +29,7 @@ final class Waiters {
         }
     }
 
-    /** A worker that can go on; -1 where all have ended or wait. */
+    /** A worker that can continue; -1 if all have ended or wait. */
     int take() {
         return runnable.isEmpty() ? NOBODY : runnable.remove();
     }

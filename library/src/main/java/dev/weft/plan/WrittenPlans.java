@@ -3,7 +3,7 @@ package dev.weft.plan;
 import java.util.AbstractList;
 import java.util.function.IntFunction;
 
-/** Plans of all ranks, each written when it is asked for: an operator needs only its own. */
+/** Plans of all ranks, each written on demand: an operator needs only its own. */
 final class WrittenPlans extends AbstractList<RankPlan> {
 
     private final int ranks;
@@ -11,7 +11,7 @@ final class WrittenPlans extends AbstractList<RankPlan> {
     private final long digest;
     private final IntFunction<RankPlan> write;
 
-    /** {@code digest} is that of all that the plans follow from, besides the hosts. */
+    /** {@code digest} covers everything that determines the plans, except for the hosts. */
     WrittenPlans(int ranks, Hosts hosts, int digest, IntFunction<RankPlan> write) {
         this.ranks = ranks;
         this.hosts = hosts;

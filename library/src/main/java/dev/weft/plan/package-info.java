@@ -14,6 +14,6 @@
  * }
  *
  * <p>Invariant: no threads, no I/O, no clock; the same arguments give the same plan on every rank
- * and every machine. Ranks in this room are numbered within one group, 0 to R-1.
+ * and every machine. Ranks in this package are numbered within one group, 0 to R-1.
  */
 package dev.weft.plan;

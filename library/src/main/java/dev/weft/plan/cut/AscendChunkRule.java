@@ -1,14 +1,15 @@
 package dev.weft.plan.cut;
 
 /**
- * How the Ascend example cuts a source's rows into chunks: tiles of {@code baseM x baseN} elements
- * of A, 4 to a chunk; where that makes more than 128 chunks, ceil(tiles / 128) rounded up to a
- * multiple of 4, and 64 at most. The tiles of a chunk follow each other row group by row group;
- * where such a run is no rectangle, Weft takes whole row groups, the next larger rectangle.
+ * How the Ascend example cuts a source's rows into chunks. A chunk has 4 tiles of {@code baseM x
+ * baseN} elements of A. If that makes more than 128 chunks, a chunk has ceil(tiles / 128) tiles,
+ * rounded up to a multiple of 4, but at most 64. The tiles of a chunk follow each other row group
+ * by row group; if such a run is not a rectangle, Weft uses whole row groups, the next larger
+ * rectangle.
  *
- * @param rows of a chunk
- * @param cols of a chunk
- * @param tiles of a chunk by the rule, before it is made a rectangle
+ * @param rows the rows of a chunk
+ * @param cols the columns of a chunk
+ * @param tiles the tiles of a chunk by the rule, before it is made a rectangle
  */
 public record AscendChunkRule(long rows, long cols, long tiles) {
 

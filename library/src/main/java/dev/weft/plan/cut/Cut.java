@@ -6,23 +6,26 @@ import dev.weft.plan.Shards;
 import java.util.List;
 import java.util.stream.IntStream;
 
-/** How somebody wants shards to be cut into chunks; zeros leave it to Weft. Immutable. */
+/** How a caller wants shards to be cut into chunks; zeros leave it to Weft. Immutable. */
 public record Cut(long chunkRows, int splitsPerRank, long chunkCols) {
 
-    /** All left to Weft. */
+    /** Everything is left to Weft. */
     public static final Cut AUTOMATIC = new Cut(0, 0, 0);
 
     /**
-     * To pack a row again for every part of the columns costs so many times what it costs to read a
-     * column of B again for every block of rows. Measured: 2 with AVX-512 and 16 threads, 12 on
+     * The cost of packing a row again for every part of the columns, relative to reading a column
+     * of B again for every block of rows. Measured: 2 with AVX-512 and 16 threads, 12 on
      * Neoverse-N1, where both together are under 2% of a product.
      */
     private static final double PACK_TO_READ = 4;
 
-    /** Fewer are not worth a product of their own, even to workers that have nothing else to do. */
+    /**
+     * Fewer columns are not worth a separate product, even for workers that have nothing else to
+     * do.
+     */
     private static final long LEAST_PART_COLS = 64;
 
-    /** Of a chunk of sums: fewer start sooner, more are multiplied faster. */
+    /** Rows of a chunk of sums: small chunks start sooner, large ones are multiplied faster. */
     private static final long SUM_ROWS = 128;
 
     public Cut {
@@ -33,7 +36,7 @@ public record Cut(long chunkRows, int splitsPerRank, long chunkCols) {
         }
     }
 
-    /** Whether the rows of a chunk are wanted and not left to Weft. */
+    /** Whether the rows of a chunk are given and not left to Weft. */
     public boolean givesRows() {
         return chunkRows > 0 || splitsPerRank > 0;
     }
@@ -53,7 +56,7 @@ public record Cut(long chunkRows, int splitsPerRank, long chunkCols) {
 
     /**
      * Chunks of sums, each multiplied as one block, so that it can be sent as soon as its product
-     * is there. The rows must be given.
+     * is done. The rows must be given.
      */
     public Chunks sums(Shards shards, long cols) {
         long rows =
@@ -64,9 +67,9 @@ public record Cut(long chunkRows, int splitsPerRank, long chunkCols) {
     }
 
     /**
-     * Weft's own way to cut rows whose products are summed over ranks.
+     * Weft's own cut of rows whose products are summed over ranks.
      *
-     * @param direct whether nothing is sent before it is whole
+     * @param direct whether sums are sent only once they are whole
      */
     public static Cut ofSums(
             Shards shards, boolean direct, int workers, long rowQuantum, long mostRows) {
@@ -75,8 +78,8 @@ public record Cut(long chunkRows, int splitsPerRank, long chunkCols) {
     }
 
     /**
-     * Rows that are multiplied in one go: {@code mostRows}, at which an engine has its full rate,
-     * but few enough that each of {@code takers}, workers or lanes, gets some of a shard.
+     * Rows that are multiplied at a time: {@code mostRows}, at which an engine reaches its full
+     * rate, but few enough that each of {@code takers}, workers or lanes, gets some of a shard.
      */
     public static long blockRows(Shards shards, int takers, long rowQuantum, long mostRows) {
         long share = Math.ceilDiv(shards.maxRows(), takers);
@@ -85,10 +88,10 @@ public record Cut(long chunkRows, int splitsPerRank, long chunkCols) {
     }
 
     /**
-     * Among how many of a rank's workers the rows of a shard are dealt; the columns of what each of
-     * these gets are dealt among the others. All of them where blocks have {@code mostRows} even
-     * so, at which an engine has its full rate. Otherwise fewer: blocks are as tall, and their
-     * columns as many, as costs least.
+     * Among how many of a rank's workers the rows of a shard are divided; the other workers share
+     * the columns with these. It is all workers if blocks then still have {@code mostRows}, at
+     * which an engine reaches its full rate. Otherwise it is fewer, with the height and width of
+     * blocks that cost least.
      *
      * @param columns N of each product
      */
@@ -109,11 +112,11 @@ public record Cut(long chunkRows, int splitsPerRank, long chunkCols) {
 
     /**
      * Into how many parts the columns of every product are cut: as few as give each of a rank's
-     * workers some of a shard, or, if they would be narrow, some of all shards. Divides the
-     * workers, so that the parts go round.
+     * workers some of a shard or, if the parts would be narrow, some of all shards. The number
+     * divides the workers, so that the parts come out even.
      *
-     * @param programs that share the row blocks
-     * @param workers of one program
+     * @param programs the programs that share the row blocks
+     * @param workers the workers of one program
      */
     public static int columnParts(Chunks chunks, int programs, int workers, List<Long> columns) {
         int ranks = chunks.shards().ranks();
@@ -128,8 +131,8 @@ public record Cut(long chunkRows, int splitsPerRank, long chunkCols) {
     }
 
     /**
-     * Into how many parts the columns of a rank's blocks are cut where products are summed over
-     * ranks: as few as give every worker a piece, if they are not too narrow for that.
+     * Into how many parts the columns of a rank's blocks are cut if products are summed over ranks:
+     * as few as give every worker a piece, unless the parts would be too narrow.
      */
     public static int sumColumnParts(RankPlan plan, int workers) {
         int blocks = plan.consumption().size();
@@ -144,7 +147,7 @@ public record Cut(long chunkRows, int splitsPerRank, long chunkCols) {
         return columns.stream().mapToLong(n -> n).average().orElse(0);
     }
 
-    /** The least divisor of the workers that gives them all a piece, or the greatest allowed. */
+    /** The least divisor of the workers that gives each a piece, or the greatest allowed one. */
     private static int divisor(int workers, double mostParts, long blocks) {
         int last = 1;
         for (int parts = 2; parts <= Math.min(workers, mostParts); parts++) {
