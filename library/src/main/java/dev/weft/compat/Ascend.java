@@ -16,10 +16,9 @@ import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 
 /**
- * The Ascend example's operator: A in row slices, B replicated, C in fp32 on every rank; each owner
- * pushes its chunks to every peer and raises, there, the chunk's flag and a summary counter;
- * compute takes own rows first and then waits for the summary, then the flags. Call it
- * collectively.
+ * The Ascend example's operator: A in row slices, B replicated, C in fp32 on every rank. Each owner
+ * pushes its chunks to every peer and raises the chunk's flag and a summary counter there. Compute
+ * takes own rows first, then waits for the summary and after that for the flags. Collective.
  */
 public final class Ascend {
 
@@ -36,8 +35,8 @@ public final class Ascend {
      * Prepares the example's operator.
      *
      * @param computeBlocks threads per rank that multiply
-     * @param commBlocks threads per rank that move chunks: at least one per peer share a
-     *     destination's chunks among them, fewer take single chunks in turn
+     * @param commBlocks threads per rank that move chunks: if there is at least one per peer, they
+     *     share each destination's chunks; with fewer, they take single chunks in turn
      */
     public static AllGatherMatmul allGatherGemm(
             Fabric fabric,
@@ -56,7 +55,7 @@ public final class Ascend {
     /**
      * Prepares the example's operator on a GPU, which ranks may share.
      *
-     * @param b in device memory, which must stay
+     * @param b in device memory, which must stay allocated
      * @param computeBlocks thread blocks of a rank's grid
      * @param commBlocks copy streams of a rank, which share the work as threads on a CPU do
      */
@@ -89,7 +88,7 @@ public final class Ascend {
                 .algorithm(Algorithm.MESH_PUSH);
     }
 
-    /** The example's chunks and its way to wait, for any algorithm. */
+    /** Sets the example's chunks and its way of waiting, for any algorithm. */
     public static <B extends OperatorBuilder<?, B>> B cut(
             B builder, Shards shards, long k, long baseM, long baseN) {
         AscendChunkRule rule = AscendChunkRule.of(shards.maxRows(), k, baseM, baseN);
@@ -100,7 +99,7 @@ public final class Ascend {
     /**
      * Shards of A as the example cuts them.
      *
-     * @param blockRows rows that are multiplied in one go at most
+     * @param blockRows the most rows that are multiplied at a time
      */
     public static Chunks chunks(Shards shards, long k, long baseM, long baseN, long blockRows) {
         AscendChunkRule rule = AscendChunkRule.of(shards.maxRows(), k, baseM, baseN);
@@ -108,9 +107,9 @@ public final class Ascend {
     }
 
     /**
-     * What the example refuses and Weft does not: for people who compare with the original.
+     * Refuses what the example refuses and Weft does not, for comparisons with the original.
      *
-     * @throws IllegalArgumentException naming the first rule that the numbers break
+     * @throws IllegalArgumentException if the numbers break a rule; the message names the first one
      */
     public static void checkStrict(int ranks, long m, long k, long n, long baseM, long baseN) {
         require(baseN % 4 == 0, "base-n " + baseN + " is not divisible by 4");

@@ -19,15 +19,15 @@ import java.util.function.Function;
 
 /**
  * Fine-grained all-gather + matmul: {@link #allgatherComputeMatmul}, or prepared once and called
- * many times. Ranks form replica groups of {@code tpDegree} consecutive ranks; each group gathers
- * by itself. A rank gives its rows [m, K] of A and its columns [K, N] of B, and gets the product of
- * all rows of its group with its columns.
+ * many times. Ranks form replica groups of {@code tpDegree} consecutive ranks, and each group
+ * gathers separately. A rank gives its rows [m, K] of A and its columns [K, N] of B, and gets the
+ * product of all rows of its group with its columns.
  *
- * <p>Fragments of A go round a ring through two buffers of one shard each, on both paths: no
- * gathered A is stored anywhere. A rank's rows are L x C slices: each of the L programs multiplies
- * its own, and each of the C channels, which permute at the same time, moves its own. Sums are
- * fp32, the output has the type that holds both inputs, and is bitwise the unfused product. Sizes
- * need not be multiples of any tile. Collective; one thread at a time uses it.
+ * <p>On both paths, fragments of A travel round a ring through two buffers of one shard each;
+ * gathered A is never stored. A rank's rows are cut into L x C slices: each of the L programs
+ * multiplies its own, and each of the C channels, which permute at the same time, moves its own.
+ * Sums are fp32. The output has the type that holds both inputs, and is bitwise the unfused
+ * product. Sizes need not be multiples of any tile. Collective; used by one thread at a time.
  *
  * @param <M> the type of matrix: {@link Matrix} in host memory, or {@link DeviceMatrix} on a GPU
  */
@@ -59,14 +59,14 @@ public final class Fgcc<M> extends PreparedRing<M> {
     }
 
     /**
-     * Prepares, calls once and closes. Collective over {@code world}. The result is the caller's
-     * own; its memory is freed when nobody refers to it any more.
+     * Prepares, calls once and closes. Collective over {@code world}. The caller owns the result;
+     * its memory is freed when nothing refers to it any more.
      *
      * @param lhs this rank's rows of A, [m, K]
      * @param rhs this rank's columns of B, [K, N]
      * @param tpDegree ranks that gather together; even
      * @param numGroups replica groups; {@code tpDegree * numGroups} ranks are in {@code world}
-     * @param forceHbmCc takes the HBM path also where the SBUF path would do
+     * @param forceHbmCc uses the HBM path even if the SBUF path would do
      */
     public static FgccResult<Matrix> allgatherComputeMatmul(
             Fabric world,
@@ -98,9 +98,9 @@ public final class Fgcc<M> extends PreparedRing<M> {
     }
 
     /**
-     * {@link #allgatherComputeMatmul} on GPUs: one call, whose result is in memory of the caller's.
+     * {@link #allgatherComputeMatmul} on GPUs: one call, with the result in the caller's memory.
      *
-     * @param out where the product goes, [M, N], of the type that holds both inputs
+     * @param out receives the product, [M, N], of the type that holds both inputs
      */
     public static FgccResult<DeviceMatrix> allgatherComputeMatmul(
             Fabric world,
@@ -162,9 +162,9 @@ public final class Fgcc<M> extends PreparedRing<M> {
     }
 
     /**
-     * As the other {@code prepare}, for any lists of ranks that gather together, the same on every
-     * rank. Each has an even number of ranks, its tp_degree. A rank in none of them makes the calls
-     * too, but takes no part: its rows go nowhere, and its product has none.
+     * Like the other {@code prepare}, for any lists of ranks that gather together, the same on
+     * every rank. Each has an even number of ranks, its tp_degree. A rank in none of them makes the
+     * calls too, but does not take part: its rows are not sent, and its product has no rows.
      */
     public static Fgcc<Matrix> prepare(
             Fabric world,
@@ -175,7 +175,7 @@ public final class Fgcc<M> extends PreparedRing<M> {
             ReplicaGroups replicaGroups,
             boolean forceHbmCc,
             FgccConfig config) {
-        // All groups of the world share the cores, not only this one's ranks.
+        // All groups of the world share the cores, not only this group's ranks.
         int workers = Math.max(1, Runtime.getRuntime().availableProcessors() / world.size());
         return prepare(
                 world,
@@ -190,7 +190,7 @@ public final class Fgcc<M> extends PreparedRing<M> {
                 Matrix::rows);
     }
 
-    /** As the other {@code prepare}, on GPUs; B must stay. */
+    /** Like the other {@code prepare}, on GPUs; B must stay allocated. */
     public static Fgcc<DeviceMatrix> prepare(
             Fabric world,
             Gpu gpu,
@@ -206,7 +206,7 @@ public final class Fgcc<M> extends PreparedRing<M> {
         return prepare(world, gpu, m, k, aType, rhs, groups, forceHbmCc, config);
     }
 
-    /** As {@code prepare} for any lists of ranks, on GPUs; B must stay. */
+    /** Like {@code prepare} for any lists of ranks, on GPUs; B must stay allocated. */
     public static Fgcc<DeviceMatrix> prepare(
             Fabric world,
             Gpu gpu,
@@ -230,7 +230,7 @@ public final class Fgcc<M> extends PreparedRing<M> {
                 DeviceMatrix::rows);
     }
 
-    /** What the rules ask of a B. */
+    /** The properties of a B that the rules check. */
     private record Rhs(String text, DType dtype, long rows, long cols) {}
 
     private static <M> Fgcc<M> prepare(
@@ -273,7 +273,7 @@ public final class Fgcc<M> extends PreparedRing<M> {
                             : operator(builder, layout, m, aType);
             return new Fgcc<>(world, group, layout, operator, rows);
         } catch (RuntimeException | Error e) {
-            // Peers that are past their own checks wait for this rank: they learn at once.
+            // Peers that have passed their own checks wait for this rank: tell them at once.
             world.fail(e);
             if (group != null && group != world) {
                 group.close();
@@ -324,7 +324,7 @@ public final class Fgcc<M> extends PreparedRing<M> {
         }
     }
 
-    /** Ranks whose columns differ in number may choose differently; then all take HBM. */
+    /** Ranks with different numbers of columns may choose differently; then all use HBM. */
     private static Path agreedPath(Fabric group, Path mine) {
         boolean onChip =
                 Arrays.stream(group.exchange(mine.ordinal()))
@@ -340,14 +340,15 @@ public final class Fgcc<M> extends PreparedRing<M> {
         builder.a(Shards.of(rows), aType).pingPong(layout.channels());
         builder.algorithm(Algorithm.slicedRing(layout.programs(), layout.channels(), !onChip));
         if (onChip) {
-            // A slice is what one channel permutes at a time; on the other path Weft cuts finer.
+            // A slice is what one channel permutes at a time; on the other path Weft cuts more
+            // finely.
             builder.splitsPerRank(layout.programs() * layout.channels());
         }
         return builder.prepare();
     }
 
     /**
-     * Gathers and multiplies. Collective over the group. The result holds until the next call
+     * Gathers and multiplies. Collective over the group. The result is valid until the next call
      * starts.
      *
      * @param lhs this rank's rows of A, [m, K]
@@ -372,20 +373,18 @@ public final class Fgcc<M> extends PreparedRing<M> {
         /** In two [m, K] buffers in main memory; slices of a rank's rows are numbered c * L + l. */
         HBM;
 
-        /** The source's tiles: rows of A and of B at most, and columns of B. */
+        /** The source's tiles: at most this many rows of A and of B, and columns of B. */
         private static final long TILE_ROWS = 128;
 
         private static final long TILE_COLS = 512;
 
-        /**
-         * Where B does not fit, its blocks are so many tiles of K deep, times the bytes of a type.
-         */
+        /** If B does not fit, its blocks are this many tiles of K deep, times a type's bytes. */
         private static final int K_TILES_TIMES_BYTES = 16;
 
         /**
          * The source's rule. Two thirds of the chip may hold B, double-buffered: all of it, or else
-         * a block of it. SBUF is taken where the rest holds twice the slice of one program and
-         * channel. Sizes count whole tiles.
+         * a block of it. SBUF is used if the rest holds twice the slice of one program and channel.
+         * Sizes count whole tiles.
          *
          * @param slices L x C, by which the m rows of one rank are divided
          * @param k columns of A and rows of B
@@ -409,7 +408,7 @@ public final class Fgcc<M> extends PreparedRing<M> {
             return 2 * sliceBytes <= left ? SBUF : HBM;
         }
 
-        /** Bytes of B that are on chip at a time. In doubles, which cannot overflow. */
+        /** Bytes of B that are on chip at a time; as a double, which cannot overflow. */
         private static double rhsBlockBytes(FgccConfig config, long k, long n, DType bType) {
             double limit = config.onChipBytes() / 3 * 2;
             double rows = inTiles(k, TILE_ROWS);
@@ -424,7 +423,7 @@ public final class Fgcc<M> extends PreparedRing<M> {
             return Math.min(rows, Math.min(k, TILE_ROWS) * rowTiles) * blockCols * bType.bytes();
         }
 
-        /** The size of the tiles that cover {@code size}; a single one is as small as it. */
+        /** The size of the tiles that cover {@code size}; a single tile is just as large. */
         private static double inTiles(long size, long tile) {
             return size <= tile ? size : Math.ceil((double) size / tile) * tile;
         }

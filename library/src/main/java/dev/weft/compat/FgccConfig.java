@@ -6,9 +6,9 @@ import dev.weft.tensor.DType;
  * What FGCC's source reads from the machine. Immutable.
  *
  * @param lnc logical-core programs per rank, L: 1 or 2
- * @param onChipBytes on-chip memory of one program, by which the path is chosen
- * @param sharedResult whether the other ranks of the group may read this rank's result, as they may
- *     in the source's shared HBM: by {@link dev.weft.op.Operator#peerProduct} of a prepared call
+ * @param onChipBytes on-chip memory of one program, which decides the path
+ * @param sharedResult whether the other ranks of the group may read this rank's result, as in the
+ *     source's shared HBM: by {@link dev.weft.op.Operator#peerProduct} of a prepared call
  */
 public record FgccConfig(int lnc, long onChipBytes, boolean sharedResult) {
 
@@ -18,7 +18,7 @@ public record FgccConfig(int lnc, long onChipBytes, boolean sharedResult) {
     /** One program per rank, and the capacity of trn2. */
     public static final FgccConfig DEFAULT = new FgccConfig(1, TRN2_ON_CHIP_BYTES);
 
-    /** With a result that is the rank's own. */
+    /** A configuration whose result only this rank reads. */
     public FgccConfig(int lnc, long onChipBytes) {
         this(lnc, onChipBytes, false);
     }
@@ -31,7 +31,7 @@ public record FgccConfig(int lnc, long onChipBytes, boolean sharedResult) {
         }
     }
 
-    /** C, the channels of the permute, on so many ranks. */
+    /** C, the channels of the permute, for {@code tpDegree} ranks. */
     public int channels(int tpDegree) {
         return FgccLayout.channels(lnc, tpDegree);
     }

@@ -4,10 +4,10 @@ import dev.weft.compat.Fgcc.Path;
 import java.util.Objects;
 
 /**
- * How FGCC deals rows to ranks, programs and channels. Every rank's m rows are L x C slices of
- * {@code loc} rows; the path says in which order. Immutable.
+ * How FGCC divides rows among ranks, programs and channels. Every rank's m rows are L x C slices of
+ * {@code loc} rows; the path gives their order. Immutable.
  *
- * @param path where fragments live
+ * @param path where fragments are kept
  * @param ranks R, the ranks that gather together
  * @param programs L, logical-core programs per rank
  * @param channels C, channels of the permute
@@ -16,7 +16,7 @@ import java.util.Objects;
  */
 record FgccLayout(Path path, int ranks, int programs, int channels, long loc, long cols) {
 
-    /** The source's rule: 1, but with two programs 2 for 4 to 32 ranks and 4 for 64 and 128. */
+    /** The source's rule: 1, but with two programs 2 for 4 to 32 ranks, and 4 for 64 and 128. */
     static int channels(int programs, int ranks) {
         if (programs != 2) {
             return 1;
@@ -31,7 +31,7 @@ record FgccLayout(Path path, int ranks, int programs, int channels, long loc, lo
     /**
      * The layout of {@code m} rows per rank.
      *
-     * @throws IllegalArgumentException if the rows cannot be dealt out evenly
+     * @throws IllegalArgumentException if the rows cannot be divided evenly
      */
     static FgccLayout of(Path path, int ranks, int programs, long m, long cols) {
         int channels = channels(programs, ranks);
@@ -64,14 +64,14 @@ record FgccLayout(Path path, int ranks, int programs, int channels, long loc, lo
                 : new long[] {ranks, channels, programs, loc, cols};
     }
 
-    /** The number, among the slices of a rank's rows, of the one that program and channel have. */
+    /** The number, among the slices of a rank's rows, of a program and channel's slice. */
     public int slice(int program, int channel) {
         Objects.checkIndex(program, programs);
         Objects.checkIndex(channel, channels);
         return path == Path.SBUF ? program * channels + channel : channel * programs + program;
     }
 
-    /** The first row, in natural order, of what program and channel have of {@code rank}'s rows. */
+    /** The first row, in natural order, that a program and channel have of {@code rank}'s rows. */
     public long firstRow(int rank, int program, int channel) {
         Objects.checkIndex(rank, ranks);
         return ((long) rank * programs * channels + slice(program, channel)) * loc;

@@ -4,8 +4,8 @@ import dev.weft.compat.Fgcc.Path;
 import java.util.Objects;
 
 /**
- * What an FGCC call gave one rank. Both shapes flatten to [M, N] in natural row order, and that is
- * how the elements lie in {@link #product}.
+ * The result of an FGCC call on one rank. Both shapes flatten to [M, N] in natural row order, the
+ * order of the elements in {@link #product}.
  *
  * @param <M> the type of matrix: in host memory, or on a GPU
  */
@@ -50,7 +50,7 @@ public final class FgccResult<M> {
         return layout.shape();
     }
 
-    /** The rows that program and channel computed of {@code rank}'s, [loc, N]. */
+    /** The rows of {@code rank} that a program and channel computed, [loc, N]. */
     public M slice(int rank, int program, int channel) {
         return rows.of(product, layout.firstRow(rank, program, channel), layout.loc());
     }

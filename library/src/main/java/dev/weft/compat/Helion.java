@@ -10,7 +10,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
 /**
- * The Helion example's calls: a copy engine pulls the shards of A and tells of every chunk, while
+ * The Helion example's calls: a copy engine pulls the shards of A and reports every chunk, while
  * tiles of the product wait for the chunks that they read. Every rank of the group calls, in the
  * same order.
  *
@@ -18,19 +18,19 @@ import java.lang.foreign.MemorySegment;
  * complete ends on every rank with a {@link dev.weft.fabric.FabricException}. Arguments that do not
  * fit are refused with their values, which ends the call on the other ranks too.
  *
- * <p>Who calls the same shape again and again gets more from a prepared {@link
- * dev.weft.op.AllGatherMatmul}.
+ * <p>For repeated calls with the same shape, a prepared {@link dev.weft.op.AllGatherMatmul} is
+ * faster.
  */
 public final class Helion {
 
     private Helion() {}
 
-    /** Collective: a symmetric [rows, cols] on each rank of the group, zero at first. */
+    /** Collective: a symmetric [rows, cols] on each rank of the group, initially zero. */
     public static HelionShared<Matrix> empty(Fabric group, long rows, long cols, DType dtype) {
         return HelionChecks.orFail(group, () -> new HelionHostShared(group, rows, cols, dtype));
     }
 
-    /** Progress for {@code splitsPerRank} chunks of every rank, usable many times. */
+    /** Reusable progress for {@code splitsPerRank} chunks of every rank. */
     public static HelionProgress progress(Fabric group, int splitsPerRank) {
         HelionChecks.group(group);
         HelionChecks.splits(splitsPerRank);
@@ -39,10 +39,10 @@ public final class Helion {
     }
 
     /**
-     * Progress in memory of the caller's, usable many times.
+     * Reusable progress in the caller's memory.
      *
-     * @param words 32-bit words, native or an {@code int[]}, that all threads may use; at least as
-     *     many as the chunks of all ranks
+     * @param words 32-bit words, native or an {@code int[]}, that all threads may use; at least one
+     *     for each chunk of all ranks
      */
     public static HelionProgress progress(Fabric group, MemorySegment words) {
         HelionChecks.group(group);
@@ -54,16 +54,16 @@ public final class Helion {
      * How the product is cut: a tile of C of {@code blockM} x {@code blockN} waits for its rows of
      * A and is then multiplied in steps of {@code blockK}. The bits of C do not depend on it.
      *
-     * <p>On the CPU any tile is possible. What is not for a CPU has no part there: steps of K are
-     * the engine's own, as is what a core loads ahead. On GPUs the kernels have some of them;
-     * others are refused with those that there are.
+     * <p>On the CPU any tile is possible, and settings for GPUs are ignored: the engine chooses
+     * steps of K and what to load ahead. On GPUs only some configurations have kernels; others are
+     * refused with a list of these.
      *
-     * @param warps that multiply a tile, on GPUs
+     * @param warps how many warps multiply a tile, on GPUs
      * @param stages blocks of K that are loaded ahead, on GPUs
      */
     public record Config(int blockM, int blockN, int blockK, int warps, int stages) {
 
-        /** What the example sets. */
+        /** The example's configuration. */
         public static final Config EXAMPLE = new Config(128, 256, 64, 8, 3);
 
         public Config {
@@ -76,19 +76,20 @@ public final class Helion {
         }
     }
 
-    /** Gathered A and its product with B [K, N], all else by default: one split per rank. */
+    /** Gathered A and its product with B [K, N], with defaults: one split per rank. */
     public static HelionResult<Matrix> allGatherMatmul(
             Fabric group, HelionShared<Matrix> aShared, Matrix b) {
         return allGatherMatmul(group, aShared, b, false, null, null, 1);
     }
 
     /**
-     * Gathered A and its product with B, while A is arriving.
+     * Gathered A and its product with B, computed while A is arriving.
      *
-     * @param aShared [M / ranks, K], written before the call; free again when the call returns
-     * @param b [K, N], or [N, K] where {@code bTransposed}; the same on every rank
-     * @param aOut [M, K] for gathered A, or null for a fresh one
-     * @param progress tells of the chunks on this rank; null for one of the call's own
+     * @param aShared [M / ranks, K], written before the call; may be written again when the call
+     *     returns
+     * @param b [K, N], or [N, K] if {@code bTransposed}; the same on every rank
+     * @param aOut [M, K] for gathered A, or null for a new one
+     * @param progress reports the chunks on this rank; null to let the call use its own
      * @param splitsPerRank chunks of each shard; must divide its number of elements
      */
     public static HelionResult<Matrix> allGatherMatmul(
@@ -104,9 +105,9 @@ public final class Helion {
     }
 
     /**
-     * The call with all that can be chosen.
+     * The call with all options.
      *
-     * @param c [M, N] of the type that holds A's and B's, or null for a fresh one
+     * @param c [M, N] of the type that holds A's and B's, or null for a new one
      * @param config how the product is cut, or null for what suits the machine
      */
     public static HelionResult<Matrix> allGatherMatmul(
@@ -134,7 +135,7 @@ public final class Helion {
         return overlapped(aShared, b, bTransposed, gathered, c, told, splitsPerRank, config);
     }
 
-    /** Takes a plain, contiguous A, which is first copied into symmetric memory. */
+    /** Uses a plain, contiguous A, which is first copied into symmetric memory. */
     public static HelionResult<Matrix> allGatherMatmul(
             Fabric group,
             Matrix a,
@@ -173,7 +174,7 @@ public final class Helion {
         Matrix c;
         try {
             int rank = aShared.group().rank();
-            // B is packed while the first shard comes.
+            // B is packed while the first shard arrives.
             c =
                     matmulWithProgress(
                             aOut, aShared, b, bTransposed, given, progress, splits, rank, config);
@@ -181,7 +182,7 @@ public final class Helion {
             aShared.group().fail(e);
             throw firstCause(gather, e);
         } catch (Error e) {
-            // The copy engine must not outlive the memory that the caller gives back.
+            // The copy engine must not outlive the memory that the caller will free.
             aShared.group().fail(e);
             e.addSuppressed(firstCause(gather, new IllegalStateException(e)));
             throw e;
@@ -190,7 +191,7 @@ public final class Helion {
         return new HelionResult.OnHost(aOut, c);
     }
 
-    /** Where the copy engine failed by itself, the product only noticed. */
+    /** If the copy engine failed on its own, the product only noticed it. */
     private static RuntimeException firstCause(HelionGather gather, RuntimeException ofProduct) {
         try {
             gather.await();
@@ -207,8 +208,8 @@ public final class Helion {
 
     /**
      * Starts to pull every rank's {@code inp} into {@code output}, [M, K], own shard last, and
-     * tells of each chunk. Collective; returns once every rank has come. Await the result before
-     * the next collective call on the group.
+     * reports each chunk. Collective; returns once every rank has called it. Await the result
+     * before the next collective call on the group.
      *
      * @param progress set to 0, then 1 for each chunk that has been copied
      */
@@ -231,14 +232,15 @@ public final class Helion {
     }
 
     /**
-     * The product of {@code a} with B; each tile first waits for all chunks that it reads. Whoever
+     * The product of {@code a} with B; each tile first waits for all chunks that it reads. Whatever
      * fills {@code a} publishes them: the copy engine, or the caller, by {@link
      * HelionProgress#publish} or by writing 1.
      *
      * @param a [M, K], gathered or being gathered
      * @param aShared says how many rows each rank owns
-     * @param rank tiles are taken from the shard after this rank's on
-     * @return fresh, of the type that holds A's and B's, valid as long as something refers to it
+     * @param rank tiles are taken in order, starting with the shard after this rank's
+     * @return a new matrix of the type that holds A's and B's, valid as long as something refers to
+     *     it
      */
     public static Matrix matmulWithProgress(
             Matrix a,
@@ -253,10 +255,10 @@ public final class Helion {
     }
 
     /**
-     * The product with all that can be chosen.
+     * The product with all options.
      *
-     * @param given for the product, [M, N] of the type that holds A's and B's, or null for a fresh
-     *     one
+     * @param given receives the product, [M, N] of the type that holds A's and B's, or null for a
+     *     new one
      * @param config how the product is cut, or null for what suits the machine
      */
     public static Matrix matmulWithProgress(

@@ -9,8 +9,8 @@ import java.lang.foreign.MemorySegment;
 import java.util.function.Supplier;
 
 /**
- * What the Helion calls refuse, each with the actual numbers, on the CPU and on devices; B on
- * devices is judged by the product. Any thread may call; no GPU is needed.
+ * What the Helion calls refuse, with the actual numbers, on the CPU and on devices; the product
+ * checks B on devices. Thread-safe; no GPU is needed.
  */
 final class HelionChecks {
 
@@ -47,7 +47,7 @@ final class HelionChecks {
         }
     }
 
-    /** A symmetric matrix. */
+    /** Checks a symmetric matrix. */
     static void shard(long rows, long cols) {
         if (rows < 0 || cols < 1) {
             throw new IllegalArgumentException(
@@ -64,7 +64,7 @@ final class HelionChecks {
         }
     }
 
-    /** The chunks of all ranks, whose words lie in device memory. */
+    /** Checks the number of chunks of all ranks, which have a word each in device memory. */
     static void deviceSplits(long rows, long cols, int ranks, int splitsPerRank) {
         splits(splitsPerRank);
         divisible(rows, cols, splitsPerRank);
@@ -84,7 +84,7 @@ final class HelionChecks {
         }
     }
 
-    /** Progress in memory of the caller's. */
+    /** Checks progress in the caller's memory. */
     static void words(MemorySegment words) {
         if (words.byteSize() < Integer.BYTES
                 || words.byteSize() > (long) Integer.BYTES * Integer.MAX_VALUE
@@ -108,7 +108,7 @@ final class HelionChecks {
         }
     }
 
-    /** The memory for the product of gathered A and B, which fit each other; null for none. */
+    /** Checks the memory for the product of gathered A and B, which fit; null for none. */
     static void product(Matrix c, Matrix a, Matrix b, boolean bTransposed) {
         if (c != null) {
             long n = bTransposed ? b.rows() : b.cols();
@@ -120,7 +120,7 @@ final class HelionChecks {
         }
     }
 
-    /** The same on a device. */
+    /** Checks the memory for a product on a device. */
     static void product(DeviceMatrix c, long rows, long n, DType type) {
         if (c != null && (c.rows() != rows || c.cols() != n || c.dtype() != type)) {
             throw misfit(c.describe(), rows, n, type);
@@ -154,7 +154,7 @@ final class HelionChecks {
         }
     }
 
-    /** Gathered A, whoever made it. */
+    /** Checks gathered A, whether the caller or a call made it. */
     static void gathered(String name, Matrix gathered, HelionShared<Matrix> shard) {
         long rows = shard.rows() * shard.group().size();
         if (gathered.rows() != rows
@@ -172,7 +172,7 @@ final class HelionChecks {
         allThreads(name, gathered.data());
     }
 
-    /** Gathered A on a device, for {@code ranks} shards like {@code shard}. */
+    /** Checks gathered A on a device, for {@code ranks} shards like {@code shard}. */
     static void gathered(String name, DeviceMatrix gathered, DeviceMatrix shard, int ranks) {
         long rows = shard.rows() * ranks;
         if (gathered.rows() != rows
@@ -204,7 +204,7 @@ final class HelionChecks {
         }
     }
 
-    /** Collective: refused on every rank where the value of some rank differs from the first's. */
+    /** Collective: refuses, on every rank, values that differ from the first rank's. */
     static void agreed(Fabric group, String what, long value) {
         long[] values = group.exchange(value);
         for (int r = 1; r < values.length; r++) {
@@ -221,7 +221,7 @@ final class HelionChecks {
         }
     }
 
-    /** Peers whose arguments are fine must not wait for a rank that refuses. */
+    /** Ends the waits of peers with valid arguments if this rank refuses its own. */
     static <T> T orFail(Fabric group, Supplier<T> call) {
         group(group);
         try {

@@ -9,18 +9,18 @@ import dev.weft.tensor.DType;
 import java.util.Objects;
 
 /**
- * The Helion example's calls on GPUs, as {@link Helion} has them for the CPU: copy engines pull the
- * shards of A and write a word of progress after every chunk, while the tiles of one kernel wait
- * for the words of the rows that they read. Every rank of the group calls, in the same order, each
- * with a GPU, a stream and a progress of its own. A and B are of any types and sizes; tensor cores
- * multiply fp16 or bf16 whose rows start at multiples of 16 bytes, plain fp32 arithmetic the rest.
+ * The calls of {@link Helion} on GPUs: copy engines pull the shards of A and write a word of
+ * progress after every chunk, while the tiles of one kernel wait for the words of the rows that
+ * they read. Every rank of the group calls, in the same order, each with its own GPU, stream and
+ * progress. A and B may have any types and sizes; tensor cores multiply fp16 or bf16 whose rows
+ * start at multiples of 16 bytes, plain fp32 arithmetic the rest.
  *
  * <p>A call queues its work behind what is on the caller's stream and returns: streams wait for
- * streams, the host for none of them. As in the example the ranks' hosts meet twice in a call. A
- * call like an earlier one with the same symmetric matrix reserves nothing on the device.
+ * streams, and the host for none of them. As in the example, the ranks' hosts synchronize twice in
+ * a call. A repeated call with the same symmetric matrix reserves nothing on the device.
  *
  * <p>Gathered A is byte-exact, and the bits of the product do not depend on the ranks, the splits,
- * the tiles or the order of arrival. A chunk that does not come within the group's deadline ends
+ * the tiles or the order of arrival. A chunk that does not arrive within the group's deadline ends
  * the kernel, and the wait, with a {@link dev.weft.fabric.StallException}. Arguments that do not
  * fit are refused with their values, which ends a collective call on the other ranks too.
  */
@@ -28,14 +28,14 @@ public final class HelionCuda {
 
     private HelionCuda() {}
 
-    /** Collective: a symmetric [rows, cols] on each rank's GPU, zero at first. */
+    /** Collective: a symmetric [rows, cols] on each rank's GPU, initially zero. */
     public static HelionShared<DeviceMatrix> empty(
             Fabric group, Gpu gpu, long rows, long cols, DType dtype) {
         return HelionChecks.orFail(
                 group, () -> new HelionDeviceShared(group, gpu, rows, cols, dtype));
     }
 
-    /** Gathered A and its product with B [K, N], all else by default: one split per rank. */
+    /** Gathered A and its product with B [K, N], with defaults: one split per rank. */
     public static HelionResult<DeviceMatrix> allGatherMatmul(
             Fabric group,
             Gpu gpu,
@@ -46,14 +46,14 @@ public final class HelionCuda {
     }
 
     /**
-     * Gathered A and its product with B, while A is arriving.
+     * Gathered A and its product with B, computed while A is arriving.
      *
-     * @param aShared [M / ranks, K], written on {@code stream} or before; free again for what
-     *     follows on {@code stream}
-     * @param b [K, N], or [N, K] where {@code bTransposed}; the same on every rank
-     * @param aOut contiguous [M, K] for gathered A, or null for a fresh one
-     * @param progress set to 0 in stream order and then written chunk by chunk, or null for one of
-     *     the call's own
+     * @param aShared [M / ranks, K], written on {@code stream} or before; later work on {@code
+     *     stream} may write it again
+     * @param b [K, N], or [N, K] if {@code bTransposed}; the same on every rank
+     * @param aOut contiguous [M, K] for gathered A, or null for a new one
+     * @param progress set to 0 in stream order and then written chunk by chunk, or null to let the
+     *     call use its own
      * @param splitsPerRank chunks of each shard; must divide its number of elements
      */
     public static HelionResult<DeviceMatrix> allGatherMatmul(
@@ -81,10 +81,10 @@ public final class HelionCuda {
     }
 
     /**
-     * The call with all that can be chosen.
+     * The call with all options.
      *
-     * @param c [M, N] of the type that holds A's and B's, or null for a fresh one
-     * @param config how the product is cut, one that the kernels have, or null for the best one
+     * @param c [M, N] of the type that holds A's and B's, or null for a new one
+     * @param config how the product is cut, one that has a kernel, or null for the best one
      */
     public static HelionResult<DeviceMatrix> allGatherMatmul(
             Fabric group,
@@ -105,7 +105,8 @@ public final class HelionCuda {
                     HelionChecks.sameGroup(group, shared.group(), "aShared");
                     HelionChecks.sameGpu(gpu, shared.gpu());
                     checkGather(aOut, shared, progress, splitsPerRank);
-                    // All is loaded and reserved before the first product can wait on the GPU.
+                    // Everything is loaded and reserved before the first product can wait on the
+                    // GPU.
                     return new HelionDeviceResult(
                                     shared,
                                     b,
@@ -125,7 +126,7 @@ public final class HelionCuda {
      * and after each chunk the write of 1 into its word. Collective; returns once every rank has
      * queued its copies. They come after what is now on every rank's {@code stream}.
      *
-     * @param progress word {@code source * splits + split} tells of a chunk; not reset here
+     * @param progress word {@code source * splits + split} reports a chunk; not reset here
      * @return the backend stream that copies, always the same one for {@code inp}
      */
     public static HelionGather copyEngineAllGatherWithProgress(
@@ -160,13 +161,13 @@ public final class HelionCuda {
     }
 
     /**
-     * Queues the product of {@code a} with B; each tile first waits for the words of all chunks
-     * that it reads to be 1 or more. Whoever fills {@code a} writes them: the copy engine, or the
+     * Queues the product of {@code a} with B; each tile first waits until the words of all chunks
+     * that it reads are 1 or more. Whatever fills {@code a} writes them: the copy engine, or the
      * caller by {@link DeviceProgress#publish}, on another stream than {@code stream}.
      *
      * @param a [M, K], gathered or being gathered
      * @param aShared says how many rows each rank owns
-     * @param rank tiles are taken from the shard after this rank's on
+     * @param rank tiles are taken in order, starting with the shard after this rank's
      * @return {@code a} and the product, of the type that holds A's and B's
      */
     public static HelionResult<DeviceMatrix> matmulWithProgress(
@@ -183,10 +184,11 @@ public final class HelionCuda {
     }
 
     /**
-     * The product with all that can be chosen.
+     * The product with all options.
      *
-     * @param c for the product, [M, N] of the type that holds A's and B's, or null for a fresh one
-     * @param config how the product is cut, one that the kernels have, or null for the best one
+     * @param c receives the product, [M, N] of the type that holds A's and B's, or null for a new
+     *     one
+     * @param config how the product is cut, one that has a kernel, or null for the best one
      */
     public static HelionResult<DeviceMatrix> matmulWithProgress(
             DeviceMatrix a,
@@ -200,7 +202,7 @@ public final class HelionCuda {
             Helion.Config config,
             GpuStream stream) {
         HelionChecks.gathered("a", a, aShared.local(), aShared.group().size());
-        // Words of its own would be written by nobody.
+        // Nothing would write to a progress of its own.
         Objects.requireNonNull(progress, "progress");
         HelionDeviceShared shared = (HelionDeviceShared) aShared;
         return new HelionDeviceResult(

@@ -4,7 +4,7 @@ import dev.weft.cuda.GpuStream;
 import dev.weft.cuda.exec.ProgressGather;
 import java.util.Optional;
 
-/** A gather under way on the backend stream, which closing leaves alone. One thread at a time. */
+/** A running gather on the backend stream, which it does not close. For one thread at a time. */
 record HelionDeviceGather(ProgressGather copies) implements HelionGather {
 
     @Override

@@ -16,7 +16,7 @@ final class HelionDeviceResult implements HelionResult<DeviceMatrix> {
     private final DeviceProgress progress;
     private final ProgressMatmul product;
 
-    /** Null where the caller has supplied it. */
+    /** Null if the caller supplied it. */
     private DeviceBuffer aMemory;
 
     private DeviceBuffer cMemory;
@@ -25,10 +25,11 @@ final class HelionDeviceResult implements HelionResult<DeviceMatrix> {
     private boolean closed;
 
     /**
-     * Reserves what the caller does not supply; nothing is queued yet. What does not fit is refused
-     * by {@link ProgressMatmul}.
+     * Reserves what the caller does not supply; nothing is queued yet. {@link ProgressMatmul}
+     * refuses what does not fit.
      *
-     * @param given gathered A, or null, as {@code givenC} and {@code told}, for memory of its own
+     * @param given gathered A, or null, like {@code givenC} and {@code told}, to reserve memory for
+     *     it
      */
     HelionDeviceResult(
             HelionDeviceShared shared,
@@ -89,7 +90,7 @@ final class HelionDeviceResult implements HelionResult<DeviceMatrix> {
         return new DeviceMatrix(memory.address(), type, rows, cols, cols);
     }
 
-    /** Queues gather and product; what follows on {@code stream} finds all of gathered A. */
+    /** Queues gather and product; later work on {@code stream} sees all of gathered A. */
     HelionDeviceResult gatherAndLaunch(int splitsPerRank, GpuStream stream) {
         gathers = true;
         return queued(
@@ -102,7 +103,7 @@ final class HelionDeviceResult implements HelionResult<DeviceMatrix> {
                 });
     }
 
-    /** Queues the product alone. */
+    /** Queues only the product. */
     HelionDeviceResult launch(GpuStream stream) {
         return queued(stream, () -> product.launch(stream));
     }

@@ -18,14 +18,14 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * A symmetric matrix in device memory, and what calls with it leave for later ones: the backend
- * stream, products with their schedules, and memory of results that were closed. So a call like one
- * before reserves nothing on the device. Calls follow each other in stream order, on whichever
- * streams they are. One thread at a time.
+ * A symmetric matrix in device memory, and what its calls keep for later ones: the backend stream,
+ * products with their schedules, and memory of closed results. So a repeated call reserves nothing
+ * on the device. Calls follow each other in stream order, whatever their streams. Used by one
+ * thread at a time.
  */
 final class HelionDeviceShared extends HelionShared<DeviceMatrix> {
 
-    /** Products that are kept; each holds its schedule, which is small. */
+    /** How many products are kept; each holds its schedule, which is small. */
     private static final int MOST_PRODUCTS = 64;
 
     private final Gpu gpu;
@@ -36,7 +36,7 @@ final class HelionDeviceShared extends HelionShared<DeviceMatrix> {
     private final List<DeviceBuffer> idle = new ArrayList<>();
     private boolean closed;
 
-    /** All that a prepared product depends on. */
+    /** Everything that a prepared product depends on. */
     record Problem(
             DeviceMatrix a,
             DeviceMatrix b,
@@ -57,7 +57,7 @@ final class HelionDeviceShared extends HelionShared<DeviceMatrix> {
         this.end = new DeviceEvent();
     }
 
-    /** The GPU of this rank's own. */
+    /** This rank's GPU. */
     Gpu gpu() {
         return gpu;
     }
@@ -71,17 +71,17 @@ final class HelionDeviceShared extends HelionShared<DeviceMatrix> {
         return new DeviceMatrix(buffer.address(rank), dtype(), rows(), cols(), cols());
     }
 
-    /** A call starts on {@code stream}: what is queued there comes after the calls before. */
+    /** Starts a call on {@code stream}: what is queued there comes after earlier calls. */
     void begin(GpuStream stream) {
         end.join(stream);
     }
 
-    /** A call ends here on {@code stream}. */
+    /** Ends a call on {@code stream}. */
     void end(GpuStream stream) {
         end.record(stream);
     }
 
-    /** Memory that a closed result has left, or fresh one. */
+    /** Memory of a closed result, or new memory. */
     DeviceBuffer take(long bytes) {
         for (int i = idle.size() - 1; i >= 0; i--) {
             if (idle.get(i).bytes() == bytes) {
@@ -91,7 +91,7 @@ final class HelionDeviceShared extends HelionShared<DeviceMatrix> {
         return DeviceBuffer.allocate(bytes);
     }
 
-    /** Memory that a result needs no more; null for none. */
+    /** Keeps memory that a result no longer needs; null for none. */
     void give(DeviceBuffer memory) {
         if (memory != null && closed) {
             memory.close();
@@ -100,7 +100,7 @@ final class HelionDeviceShared extends HelionShared<DeviceMatrix> {
         }
     }
 
-    /** The product, as an earlier call has prepared it or prepared now. */
+    /** The product, prepared now or by an earlier call. */
     ProgressMatmul product(Problem problem) {
         ProgressMatmul known = products.get(problem);
         if (known != null) {

@@ -4,9 +4,9 @@ import dev.weft.cuda.GpuStream;
 import java.util.Optional;
 
 /**
- * A gather under way: a thread or a stream of its own pulls shard after shard, own one last, and
- * tells of every chunk. On the CPU every rank awaits it before its next collective call on the
- * group; on GPUs streams may wait in its place.
+ * A running gather: a separate thread or stream pulls shard after shard, own one last, and reports
+ * every chunk. On the CPU every rank awaits it before its next collective call on the group; on
+ * GPUs streams may wait instead.
  */
 public interface HelionGather extends AutoCloseable {
 
@@ -20,7 +20,7 @@ public interface HelionGather extends AutoCloseable {
      */
     void await();
 
-    /** On the CPU waits for this rank's copies; on a GPU they go on. */
+    /** On the CPU, waits for this rank's copies; on a GPU they continue. */
     @Override
     void close();
 }

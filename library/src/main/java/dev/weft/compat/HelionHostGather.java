@@ -8,8 +8,8 @@ import java.lang.foreign.MemorySegment;
 import java.util.Optional;
 
 /**
- * A gather under way on a thread of its own, the copy engine: it pulls shard after shard, own one
- * last, tells of every chunk, and ends with a barrier. Until it has ended the rank makes no other
+ * A running gather on a separate thread, the copy engine: it pulls shard after shard, own one last,
+ * reports every chunk, and ends with a barrier. Until it has ended, the rank must make no other
  * collective call on the group. Any thread may wait.
  */
 final class HelionHostGather implements HelionGather {
@@ -36,18 +36,18 @@ final class HelionHostGather implements HelionGather {
                         .unstarted(this::run);
     }
 
-    /** Collective; the arguments are checked. Returns once every rank has come. */
+    /** Collective; the arguments are already checked. Returns once every rank has called it. */
     static HelionHostGather start(
             Matrix output, HelionShared<Matrix> inp, HelionProgress progress, int splitsPerRank) {
         HelionHostGather gather = new HelionHostGather(output, inp, progress, splitsPerRank);
         progress.begin(splitsPerRank);
-        // Shards that peers wrote before they came are visible afterwards.
+        // Makes visible what peers wrote into their shards before they called.
         inp.group().barrier();
         gather.thread.start();
         return gather;
     }
 
-    /** The rank whose shard is pulled in step 0, 1, ...: the successor first, the own one last. */
+    /** The rank whose shard is pulled in a step: the successor's first, the own one last. */
     static int source(int rank, int step, int ranks) {
         return (rank + step + 1) % ranks;
     }
@@ -82,10 +82,10 @@ final class HelionHostGather implements HelionGather {
         return Optional.empty();
     }
 
-    /** Its waits have the group's deadline, so this one needs none. */
+    /** Needs no deadline: the waits of the gather itself have the group's. */
     @Override
     public void await() {
-        // Peers depend on the gather: it goes on.
+        // Peers depend on the gather, so an interrupt must not end it.
         Uninterruptibly.join(thread);
         switch (failure) {
             case null -> {}

@@ -14,9 +14,9 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 
 /**
- * One product of gathered A, tile by tile in the order in which shards are pulled. A tile is some
+ * A product of gathered A, tile by tile in the order in which shards are pulled. A tile is some
  * rows of one shard and some columns of B; it waits for every chunk that it reads. Several threads
- * share the tiles: each takes the next one that nobody has.
+ * share the tiles: each takes the next free one.
  */
 final class HelionMatmul {
 
@@ -37,8 +37,8 @@ final class HelionMatmul {
     /**
      * Packs B.
      *
-     * @param config sizes of a tile, or null for as large ones as the engine likes
-     * @param arena open until the product has run
+     * @param config the size of a tile, or null for the size that suits the engine
+     * @param arena stays open until the product has run
      */
     HelionMatmul(
             Matrix a,
@@ -68,7 +68,7 @@ final class HelionMatmul {
         }
     }
 
-    /** The caller's thread multiplies too, and throws what any of them threw. */
+    /** The caller's thread multiplies too, and rethrows what any thread threw. */
     void run() {
         int workers = Math.max(1, Runtime.getRuntime().availableProcessors() / group.worldSize());
         List<Thread> others = new ArrayList<>();
@@ -77,7 +77,7 @@ final class HelionMatmul {
             others.add(Thread.ofPlatform().daemon().name(name).start(this::work));
         }
         work();
-        // The result's memory must not be given back while it is written.
+        // The result's memory must not be freed while it is written.
         Uninterruptibly.join(others);
         if (failure.get() != null) {
             throw failure.get();
@@ -106,13 +106,14 @@ final class HelionMatmul {
 
     private void failed(RuntimeException cause) {
         failure.compareAndSet(null, cause);
-        // The other workers take no more tiles; whoever waits, here or on a peer, learns why.
+        // The other workers take no more tiles; every waiting thread, here or on a peer, learns
+        // why.
         next.set(Integer.MAX_VALUE / 2);
         group.fail(cause);
     }
 
     /**
-     * @param firstRow of the shard of {@code source}
+     * @param firstRow the first row in the shard of {@code source}
      * @param column which block of columns
      */
     private void tile(int source, long firstRow, int column, Scratch scratch) {

@@ -9,13 +9,14 @@ import dev.weft.fabric.transport.Transport;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Which chunks of gathered A are there on this rank: word {@code source * splits + split} of 32-bit
- * words that may lie anywhere, 0 until the chunk has come, then 1. A gather sets all words to 0
- * before it starts, so it serves call after call. Each rank has its own, or none.
+ * Which chunks of gathered A have arrived on this rank: word {@code source * splits + split} of
+ * 32-bit words, which may be anywhere in memory, is 0 until the chunk has arrived, then 1. A gather
+ * sets all words to 0 before it starts, so it can be used for many calls. Each rank has its own, or
+ * none.
  *
- * <p>One thread begins rounds; one thread publishes a chunk, with release; any thread looks and
- * waits, with acquire: what was written before a chunk was published is visible to who saw it.
- * Nobody may wait for a chunk while a round begins.
+ * <p>One thread begins rounds; one thread publishes a chunk, with release; any thread checks and
+ * waits, with acquire: whoever sees a chunk sees everything written before it was published. No
+ * thread may wait for a chunk while a round begins.
  */
 public final class HelionProgress {
 
@@ -43,12 +44,12 @@ public final class HelionProgress {
         return words;
     }
 
-    /** How many chunks it can tell of, all sources together. */
+    /** The number of chunks it can report, for all sources together. */
     public int size() {
         return size;
     }
 
-    /** Chunks per source in the present round; 0 before the first. */
+    /** Chunks per source in the current round; 0 before the first. */
     public int splitsPerRank() {
         return splits;
     }
@@ -67,13 +68,13 @@ public final class HelionProgress {
         splits = splitsPerRank;
     }
 
-    /** Tells that a chunk is there, for those who write gathered A themselves. */
+    /** Reports that a chunk has arrived, for callers that write gathered A themselves. */
     public void publish(int source, int split) {
         // Release; pairs with the acquire in isReady and await.
         group.signal(region, group.rank(), word(source, split, splits), ARRIVED);
     }
 
-    /** Whether a chunk has arrived in the present round. */
+    /** Whether a chunk has arrived in the current round. */
     public boolean isReady(int source, int split) {
         int now = splits;
         return now != 0 && group.reached(region, group.rank(), word(source, split, now), ARRIVED);

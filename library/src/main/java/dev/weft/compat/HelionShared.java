@@ -5,8 +5,8 @@ import dev.weft.tensor.DType;
 
 /**
  * A symmetric matrix: every rank of the group has one of the same shape, and every rank, or its
- * GPU, can read every other one's. Contiguous. The owner writes its own; between the start of a
- * gather and its end nobody may. Any thread may look.
+ * GPU, can read every other one's. Contiguous. Each rank writes its own, but not between the start
+ * and the end of a gather. Any thread may read it.
  *
  * @param <M> the type of matrix: in host memory, or on a GPU
  */
@@ -34,12 +34,12 @@ public abstract sealed class HelionShared<M> implements AutoCloseable
         return group;
     }
 
-    /** This rank's own, zero at first. */
+    /** This rank's matrix, initially zero. */
     public final M local() {
         return of(group.rank());
     }
 
-    /** The one of the group's rank {@code rank}, read in place. */
+    /** The matrix of the group's rank {@code rank}, read in place. */
     public abstract M of(int rank);
 
     /** Rows on each rank. */
@@ -55,7 +55,7 @@ public abstract sealed class HelionShared<M> implements AutoCloseable
         return dtype;
     }
 
-    /** Frees it. Collective on GPUs; no gather may be under way. */
+    /** Frees it. Collective on GPUs; no gather may be running. */
     @Override
     public abstract void close();
 }

@@ -16,8 +16,9 @@ abstract class PreparedRing<M> implements AutoCloseable {
     }
 
     /**
-     * What runs the calls: its plan has the permutes and the order of products, its latest result
-     * the timeline, and its views measure products and permutes by themselves. This closes it.
+     * The operator that runs the calls: its plan has the permutes and the order of products, its
+     * latest result has the timeline, and its views measure products and permutes separately.
+     * Closing this closes it.
      */
     public final Operator<M> operator() {
         return operator;

@@ -14,16 +14,16 @@ import java.util.Arrays;
 
 /**
  * The fused ring of the all-gather + matmul tutorial, prepared once and called many times. Rank r
- * holds A's rows [m, K] and B's columns [K, N_local]; every call gives it [R, m, N_local], slot s
- * being the rows of rank s times its own columns.
+ * holds A's rows [m, K] and B's columns [K, N_local]; every call gives it [R, m, N_local], where
+ * slot s is the rows of rank s times its own columns.
  *
- * <p>Fragments of A live in two ping-pong buffers. Step i multiplies the fragment of rank {@code (r
- * - i) mod R} while the same fragment is permuted to the successor's other buffer; there are R - 1
- * permutes, in one direction. No gathered A is stored anywhere. Any number of ranks forms a ring;
- * one rank is a ring without permutes.
+ * <p>Fragments of A are kept in two ping-pong buffers. Step i multiplies the fragment of rank
+ * {@code (r - i) mod R} while the same fragment is permuted to the successor's other buffer; there
+ * are R - 1 permutes, in one direction. Gathered A is never stored. Any number of ranks forms a
+ * ring; one rank is a ring without permutes.
  *
- * <p>Sums are fp32; the output has the type of the inputs (fp32 where A's and B's differ), and is
- * bitwise the unfused product. Collective; one thread at a time uses it.
+ * <p>Sums are fp32; the output has the type of the inputs (fp32 if A's and B's differ), and is
+ * bitwise the unfused product. Collective; used by one thread at a time.
  *
  * @param <M> the type of matrix: {@link Matrix} in host memory, or {@link DeviceMatrix} on a GPU
  */
@@ -54,7 +54,7 @@ public final class RingAllGatherMatmul<M> extends PreparedRing<M> {
                 ring(AllGatherMatmul.on(fabric).b(b), fabric.size(), m, aType, b.dtype(), lnc));
     }
 
-    /** As {@link #prepare(Fabric, long, DType, Matrix, int)}, on GPUs; B must stay. */
+    /** Like {@link #prepare(Fabric, long, DType, Matrix, int)}, on GPUs; B must stay allocated. */
     public static RingAllGatherMatmul<DeviceMatrix> prepare(
             Fabric fabric, Gpu gpu, long m, DType aType, DeviceMatrix b, int lnc) {
         return new RingAllGatherMatmul<>(
@@ -80,7 +80,7 @@ public final class RingAllGatherMatmul<M> extends PreparedRing<M> {
     }
 
     /**
-     * One pass round the ring. Collective. The output holds until the next call starts.
+     * One pass round the ring. Collective. The output is valid until the next call starts.
      *
      * @param shard this rank's rows of A, [m, K]
      * @return [R, m, N_local] as [R * m, N_local]: slot s is the m rows from row s * m on

@@ -22,22 +22,22 @@ import java.util.function.Function;
 /**
  * The SBUF-to-SBUF all-gathers: in one call each, or prepared once by {@link #untiled}, {@link
  * #tiled} or {@link #rows} and called many times. Every rank of the world prepares, calls and
- * closes, in the same order; one thread of the rank at a time. The bytes at every rank of a group
- * are the same afterwards. A rank that is in none of the replica groups takes part in these calls
- * too, and gathers alone: it gets back what it gave.
+ * closes, in the same order, with one thread at a time. Afterwards, every rank of a group has the
+ * same bytes. A rank that is in none of the replica groups makes these calls too, and gathers
+ * alone: it gets back what it gave.
  *
- * <p>Results lie in memory that all ranks of a host can read: {@link #peer} gives those of another
- * rank. A matrix that one of the single calls returns is a copy of its own, which stays valid as
- * long as something refers to it; the forms with {@code out} write into the caller's memory.
+ * <p>Results are in memory that all ranks of a host can read: {@link #peer} gives another rank's. A
+ * matrix that a single call returns is a separate copy, which stays valid as long as something
+ * refers to it; the forms with {@code out} write into the caller's memory.
  *
  * <p>Arguments that do not fit are refused with their values, and end the call on the other ranks
- * too; as after every failure, the world is of no further use then.
+ * too. As after every failure, the world can then not be used any more.
  *
  * @param <M> the type of matrix: {@link Matrix} in host memory, or {@link DeviceMatrix} on a GPU
  */
 public final class Sb2sb<M> implements AutoCloseable {
 
-    /** Rows of a tile, and of a tensor that is gathered without tiles, at most. */
+    /** The most rows of a tile, and of a tensor that is gathered without tiles. */
     public static final int MAX_TILE_ROWS = 128;
 
     private final Fabric world;
@@ -63,14 +63,14 @@ public final class Sb2sb<M> implements AutoCloseable {
             int lnc,
             Sb2sbConfig config) {
 
-        /** A single call's. */
+        /** The request of a single call. */
         static Wanted once(Kind kind, Matrix inp, ReplicaGroups groups, int tpDegree, int lnc) {
             Sb2sbConfig config = Sb2sbConfig.DEFAULT;
             DType type = inp.dtype();
             return new Wanted(kind, inp.rows(), inp.cols(), type, groups, tpDegree, lnc, config);
         }
 
-        /** A single call's on a GPU. */
+        /** The request of a single call on a GPU. */
         static Wanted once(
                 Kind kind, DeviceMatrix inp, ReplicaGroups groups, int tpDegree, int lnc) {
             Sb2sbConfig config = Sb2sbConfig.DEFAULT;
@@ -115,22 +115,22 @@ public final class Sb2sb<M> implements AutoCloseable {
         return copied(allgatherSb2sbShared(world, inp, replicaGroups, tpDegree));
     }
 
-    /** As {@link #allgatherSb2sb(Fabric, Matrix, ReplicaGroups, int)}, into {@code out}. */
+    /** Like {@link #allgatherSb2sb(Fabric, Matrix, ReplicaGroups, int)}, into {@code out}. */
     public static void allgatherSb2sb(
             Fabric world, Matrix inp, ReplicaGroups replicaGroups, int tpDegree, Matrix out) {
         into(out, world, inp, Wanted.once(Kind.BESIDE, inp, replicaGroups, tpDegree, 1));
     }
 
     /**
-     * As {@link #allgatherSb2sb(Fabric, Matrix, ReplicaGroups, int)}; the result stays where the
-     * group's other ranks can read it, until what is returned is closed, by all ranks.
+     * Like {@link #allgatherSb2sb(Fabric, Matrix, ReplicaGroups, int)}, with a result that the
+     * group's other ranks can read until all ranks close what is returned.
      */
     public static Sb2sb<Matrix> allgatherSb2sbShared(
             Fabric world, Matrix inp, ReplicaGroups replicaGroups, int tpDegree) {
         return called(world, inp, Wanted.once(Kind.BESIDE, inp, replicaGroups, tpDegree, 1));
     }
 
-    /** As {@link #allgatherSb2sbShared(Fabric, Matrix, ReplicaGroups, int)}, on a GPU. */
+    /** Like {@link #allgatherSb2sbShared(Fabric, Matrix, ReplicaGroups, int)}, on a GPU. */
     public static Sb2sb<DeviceMatrix> allgatherSb2sbShared(
             Fabric world, Gpu gpu, DeviceMatrix inp, ReplicaGroups replicaGroups, int tpDegree) {
         return called(world, gpu, inp, Wanted.once(Kind.BESIDE, inp, replicaGroups, tpDegree, 1));
@@ -142,14 +142,16 @@ public final class Sb2sb<M> implements AutoCloseable {
      *
      * @param inp M of at most 128 rows or a multiple of 128
      * @param lnc programs of each rank, which share its tiles in equal runs and write to one result
-     *     side by side. With several, {@code inp} must not belong to one thread
+     *     side by side. With several, {@code inp} must not be confined to one thread
      */
     public static Matrix allgatherSb2sbTiled(
             Fabric world, Matrix inp, ReplicaGroups replicaGroups, int tpDegree, int lnc) {
         return copied(allgatherSb2sbTiledShared(world, inp, replicaGroups, tpDegree, lnc));
     }
 
-    /** As {@link #allgatherSb2sbTiled(Fabric, Matrix, ReplicaGroups, int, int)}, into a matrix. */
+    /**
+     * Writes {@link #allgatherSb2sbTiled(Fabric, Matrix, ReplicaGroups, int, int)} to {@code out}.
+     */
     public static void allgatherSb2sbTiled(
             Fabric world,
             Matrix inp,
@@ -160,14 +162,14 @@ public final class Sb2sb<M> implements AutoCloseable {
         into(out, world, inp, Wanted.once(Kind.BESIDE_IN_TILES, inp, replicaGroups, tpDegree, lnc));
     }
 
-    /** As {@link #allgatherSb2sbShared(Fabric, Matrix, ReplicaGroups, int)}, in tiles. */
+    /** Like {@link #allgatherSb2sbShared(Fabric, Matrix, ReplicaGroups, int)}, in tiles. */
     public static Sb2sb<Matrix> allgatherSb2sbTiledShared(
             Fabric world, Matrix inp, ReplicaGroups replicaGroups, int tpDegree, int lnc) {
         return called(
                 world, inp, Wanted.once(Kind.BESIDE_IN_TILES, inp, replicaGroups, tpDegree, lnc));
     }
 
-    /** As {@link #allgatherSb2sbTiledShared}, on a GPU; programs are streams there. */
+    /** Like {@link #allgatherSb2sbTiledShared}, on a GPU, where programs are streams. */
     public static Sb2sb<DeviceMatrix> allgatherSb2sbTiledShared(
             Fabric world,
             Gpu gpu,
@@ -182,25 +184,25 @@ public final class Sb2sb<M> implements AutoCloseable {
                 Wanted.once(Kind.BESIDE_IN_TILES, inp, replicaGroups, tpDegree, lnc));
     }
 
-    /** The sibling that puts shard below shard: [rows of rank r, K] become [all rows, K]. */
+    /** The variant that puts shard below shard: [rows of rank r, K] become [all rows, K]. */
     public static Matrix allgatherRows(
             Fabric world, Matrix inp, ReplicaGroups replicaGroups, int tpDegree) {
         return copied(allgatherRowsShared(world, inp, replicaGroups, tpDegree));
     }
 
-    /** As {@link #allgatherRows(Fabric, Matrix, ReplicaGroups, int)}, into {@code out}. */
+    /** Like {@link #allgatherRows(Fabric, Matrix, ReplicaGroups, int)}, into {@code out}. */
     public static void allgatherRows(
             Fabric world, Matrix inp, ReplicaGroups replicaGroups, int tpDegree, Matrix out) {
         into(out, world, inp, Wanted.once(Kind.BELOW, inp, replicaGroups, tpDegree, 1));
     }
 
-    /** As {@link #allgatherSb2sbShared(Fabric, Matrix, ReplicaGroups, int)}, shard below shard. */
+    /** Like {@link #allgatherSb2sbShared(Fabric, Matrix, ReplicaGroups, int)}, for rows. */
     public static Sb2sb<Matrix> allgatherRowsShared(
             Fabric world, Matrix inp, ReplicaGroups replicaGroups, int tpDegree) {
         return called(world, inp, Wanted.once(Kind.BELOW, inp, replicaGroups, tpDegree, 1));
     }
 
-    /** As {@link #allgatherRowsShared(Fabric, Matrix, ReplicaGroups, int)}, on a GPU. */
+    /** Like {@link #allgatherRowsShared(Fabric, Matrix, ReplicaGroups, int)}, on a GPU. */
     public static Sb2sb<DeviceMatrix> allgatherRowsShared(
             Fabric world, Gpu gpu, DeviceMatrix inp, ReplicaGroups replicaGroups, int tpDegree) {
         return called(world, gpu, inp, Wanted.once(Kind.BELOW, inp, replicaGroups, tpDegree, 1));
@@ -215,7 +217,7 @@ public final class Sb2sb<M> implements AutoCloseable {
         return called(inp, prepare(world, onGpu(gpu), wanted));
     }
 
-    /** Gathers once and leaves open what holds the result. */
+    /** Gathers once and returns what holds the result, still open. */
     private static <M> Sb2sb<M> called(M inp, Sb2sb<M> gather) {
         try {
             gather.call(inp);
@@ -291,7 +293,7 @@ public final class Sb2sb<M> implements AutoCloseable {
                         Kind.BESIDE_IN_TILES, m, k, dtype, replicaGroups, tpDegree, lnc, config));
     }
 
-    /** Collective: {@link #allgatherSb2sbTiled} of [m, k] on a GPU; programs are streams there. */
+    /** Collective: {@link #allgatherSb2sbTiled} of [m, k] on a GPU, where programs are streams. */
     public static Sb2sb<DeviceMatrix> tiled(
             Fabric world,
             Gpu gpu,
@@ -309,7 +311,7 @@ public final class Sb2sb<M> implements AutoCloseable {
                         Kind.BESIDE_IN_TILES, m, k, dtype, replicaGroups, tpDegree, lnc, config));
     }
 
-    /** Collective: {@link #allgatherRows}; the ranks of a group may own unlike many rows. */
+    /** Collective: {@link #allgatherRows}; ranks of a group may own different numbers of rows. */
     public static Sb2sb<Matrix> rows(
             Fabric world,
             long rows,
@@ -359,7 +361,7 @@ public final class Sb2sb<M> implements AutoCloseable {
             group = groups.isAll(world.size()) ? world : world.split(groups);
             return prepare(world, group, operators.apply(group), wanted);
         } catch (RuntimeException | Error e) {
-            // Peers whose arguments are fine must not wait for this rank.
+            // Peers with valid arguments must not wait for this rank.
             world.fail(e);
             if (group != world) {
                 group.close();
@@ -415,22 +417,22 @@ public final class Sb2sb<M> implements AutoCloseable {
         return gather.plan();
     }
 
-    /** What the latest call did on this rank; of several programs, each with tracks of its own. */
+    /** What the latest call did on this rank; each of several programs has its own tracks. */
     public Timeline timeline() {
         return gather.timeline();
     }
 
     /**
-     * The place of the next call's input, for producers that write it there themselves; given to
-     * {@link #call} it is not copied. Waits for peers that are a call behind.
+     * The next call's input, for producers that write it in place: {@link #call} does not copy it.
+     * Waits for peers that are a call behind.
      */
     public M nextInput() {
         return gather.nextShard();
     }
 
     /**
-     * Gathers. Collective. The result is a view of memory that the peers can read, not to be
-     * written; it holds until the next call.
+     * Gathers. Collective. The result is a read-only view of memory that the peers can read; it is
+     * valid until the next call.
      */
     public M call(M inp) {
         if (inp instanceof Matrix matrix) {
@@ -445,15 +447,15 @@ public final class Sb2sb<M> implements AutoCloseable {
     }
 
     /**
-     * The result of the latest call at the group's rank {@code rank}, for ranks of one host, or on
-     * GPUs that reach each other. Waits until that rank has it whole. It holds until this rank
-     * starts its next call: see {@link dev.weft.op.Operator#peerGathered}.
+     * The latest call's result on the group's rank {@code rank}, for ranks of one host, or on GPUs
+     * that reach each other. Waits until it is complete there. It is valid until this rank starts
+     * its next call: see {@link dev.weft.op.Operator#peerGathered}.
      */
     public M peer(int rank) {
         return gather.peer(rank);
     }
 
-    /** The peers are about to gather: they learn at once that this rank does not. */
+    /** Tells the peers at once if this rank will not gather. */
     private void checkOrFail(String name, Matrix matrix, long rows, long cols) {
         try {
             check(name, matrix, rows, cols);
@@ -471,7 +473,7 @@ public final class Sb2sb<M> implements AutoCloseable {
         }
     }
 
-    /** Ends the workers and frees all memory. */
+    /** Stops the workers and frees all memory. */
     @Override
     public void close() {
         gather.close();

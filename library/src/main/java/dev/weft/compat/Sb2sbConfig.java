@@ -5,7 +5,7 @@ import dev.weft.plan.PlanWriter;
 import java.util.Objects;
 
 /**
- * What a gather of {@link Sb2sb} may be told beyond the arguments of the original.
+ * Options of an {@link Sb2sb} gather beyond the arguments of the original.
  *
  * @param algorithm how the bytes travel; the result is the same for each
  * @param onChipBytes the capacity that the input of {@link Sb2sb#untiled} must fit
@@ -24,10 +24,10 @@ public record Sb2sbConfig(PlanWriter algorithm, long onChipBytes) {
     }
 
     /**
-     * The algorithm, shared by the programs of a rank. They need one that has plans: for auto, the
-     * one that it takes for a gather.
+     * The algorithm, split between the programs of a rank. They need one that writes plans: for
+     * auto, the one that auto uses for a gather.
      *
-     * @param inPlace whether ranks can copy straight out of each other's memory
+     * @param inPlace whether ranks can copy straight from each other's memory
      */
     PlanWriter byPrograms(int programs, boolean inPlace) {
         if (programs == 1) {

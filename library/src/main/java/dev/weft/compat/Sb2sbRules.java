@@ -5,7 +5,7 @@ import dev.weft.fabric.ReplicaGroups;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 
-/** What the SBUF-to-SBUF gathers refuse, each with the actual numbers. Pure. */
+/** What the SBUF-to-SBUF gathers refuse, with the actual numbers. Pure. */
 final class Sb2sbRules {
 
     private Sb2sbRules() {}
@@ -16,7 +16,7 @@ final class Sb2sbRules {
         }
     }
 
-    /** A rank in no group gathers alone, whatever tp degree it shares with the others. */
+    /** A rank in no group gathers alone, whatever its tp degree. */
     static void groups(Fabric world, ReplicaGroups groups, int tpDegree) {
         int own = groups.in(world.size()).groupOf(world.rank());
         int ranks = own < 0 ? tpDegree : groups.groups().get(own).size();
@@ -56,7 +56,7 @@ final class Sb2sbRules {
         return Math.min(m, Sb2sb.MAX_TILE_ROWS);
     }
 
-    /** A single tile is one program's work; the others have none then. */
+    /** A single tile is one program's work; the other programs have none. */
     static int programs(long m, int lnc) {
         return m == tileRows(m) ? 1 : lnc;
     }
