@@ -21,7 +21,7 @@ import java.util.zip.ZipFile;
 /**
  * A number that identifies a build of the library, computed from the names and checksums of its
  * classes. It is the same for classes in a jar and in a folder. It guards against accidents, not
- * against forgery. Any thread may call.
+ * against forgery. Thread-safe.
  */
 public final class BuildId {
 
@@ -94,7 +94,7 @@ public final class BuildId {
         }
     }
 
-    /** Leaves out the module descriptor, into which tools that build a jar may write. */
+    /** Leaves out the module descriptor, which tools that build a jar may change. */
     private static boolean isOwnClass(String name) {
         return name.startsWith(CLASSES) && name.endsWith(".class");
     }

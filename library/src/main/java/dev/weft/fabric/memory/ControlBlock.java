@@ -118,7 +118,7 @@ public final class ControlBlock {
         long room = BYTES - MESSAGE_AT;
         long length = Math.clamp(block.get(ValueLayout.JAVA_INT, MESSAGE_LENGTH_AT), 0, room);
         byte[] utf8 = block.asSlice(MESSAGE_AT, length).toArray(ValueLayout.JAVA_BYTE);
-        // Another process may have written anything; it becomes part of a message of one line.
+        // Another process may have written anything; make it fit a one-line message.
         return new String(utf8, StandardCharsets.UTF_8)
                 .lines()
                 .findFirst()

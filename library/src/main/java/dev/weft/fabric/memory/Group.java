@@ -4,12 +4,12 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.stream.IntStream;
 
-/** Ranks of the world that gather together; a group's rank, the member, is its place in them. */
+/** Ranks of the world that gather together. A group's rank, the member, is its index among them. */
 public final class Group {
 
     private final int[] worldRanks;
 
-    /** By world rank, as far as the group has any; -1 for ranks of other groups. */
+    /** By world rank, up to the highest in the group; -1 for ranks of other groups. */
     private final int[] members;
 
     private Group(int[] worldRanks) {
@@ -26,7 +26,7 @@ public final class Group {
         return new Group(IntStream.range(0, worldSize).toArray());
     }
 
-    /** These members of this group, in this order, as a group. */
+    /** A group of these members of this group, in this order. */
     Group of(List<Integer> some) {
         return new Group(some.stream().mapToInt(this::worldRank).toArray());
     }

@@ -13,8 +13,8 @@ import java.util.function.IntPredicate;
 import java.util.function.IntToLongFunction;
 
 /**
- * What one rank knows of the others: which are present, have left, failed or died, and whether they
- * make progress. Shared by the world's fabric and those of its subgroups. Any thread may call.
+ * What one rank knows about the others: which are present, have left, failed or died, and whether
+ * they make progress. Shared by the world's fabric and those of its subgroups. Thread-safe.
  */
 public final class Health {
 
@@ -84,7 +84,7 @@ public final class Health {
     public synchronized void fail(Throwable cause) {
         if (state(self) != ControlBlock.FAILED) {
             // A consequence is passed on with the rank that caused it, so that a third rank does
-            // not take this one for the cause.
+            // not blame this one.
             int causeRank = cause instanceof FabricException e ? e.peer() : self;
             ControlBlock.fail(own(), causeRank, reason(cause));
         }
@@ -104,8 +104,8 @@ public final class Health {
     }
 
     /**
-     * The work done by the group's ranks together: while it grows, nothing is stuck. Also notes
-     * whose work has grown, for the error in which the wait may end.
+     * The total work done by the group's ranks: while it grows, nothing is stuck. Also notes whose
+     * work has grown, for the error in which the wait may end.
      *
      * @param withOwn whether this rank's own work counts, as in a wait for another of its threads
      */
@@ -188,8 +188,8 @@ public final class Health {
     int deadPeer(Group group) {
         for (int r = 0; r < group.size(); r++) {
             int peer = group.worldRank(r);
-            // Present is checked again afterwards: a rank that leaves or fails in good order says
-            // so before its process ends.
+            // Presence is checked again afterwards: a rank that leaves or fails cleanly says so
+            // before its process ends.
             if (peer != self && isPresent(peer) && !alive.test(peer) && isPresent(peer)) {
                 return peer;
             }
@@ -207,7 +207,7 @@ public final class Health {
     }
 
     /**
-     * What is known of the group's other ranks, for an error.
+     * What is known about the group's other ranks, for an error.
      *
      * @param silentMs by world rank, as in {@link FailureReport.Peer}
      */

@@ -18,7 +18,7 @@ import java.util.Set;
 
 /**
  * A lock on a file that a process holds for as long as it lives. The system releases it however the
- * process ends, so a lock that is free shows that its process is gone. Any thread may call.
+ * process ends, so a free lock shows that its process is gone. Thread-safe.
  */
 public final class HeldLock implements AutoCloseable {
 
@@ -111,8 +111,7 @@ public final class HeldLock implements AutoCloseable {
                 if (channel == null || HELD_HERE.contains(key)) {
                     return HELD_HERE.contains(key);
                 }
-                // Shared, so that two watches that look at once do not take each other for the
-                // owner.
+                // Shared, so that two simultaneous watches do not mistake each other for the owner.
                 try (FileLock lock = channel.tryLock(0, Long.MAX_VALUE, true)) {
                     return lock == null;
                 } catch (OverlappingFileLockException e) {
@@ -131,7 +130,7 @@ public final class HeldLock implements AutoCloseable {
         }
     }
 
-    /** Whether the lock of {@code file} is held; that of a missing file is not. */
+    /** Whether the lock of {@code file} is held; false if the file is missing. */
     public static boolean isHeld(Path file) throws IOException {
         synchronized (HELD_HERE) {
             try (Watch watch = new Watch(file)) {

@@ -17,27 +17,27 @@ import java.util.function.IntConsumer;
 import jdk.jfr.FlightRecorder;
 
 /**
- * A fabric whose ranks wait for words in memory. Subclasses say how that memory comes about, and
- * how words are sent to other hosts.
+ * A fabric whose ranks wait for words in memory. Subclasses allocate that memory and send words to
+ * other hosts.
  *
  * <p>Which release pairs with which acquire: {@link #signal} stores the word (volatile, hence
  * release) after the data it announces; {@link #reached} loads it (acquire) before the data is
- * read. No sleeping waiter is missed: the waiter adds itself to the part's waiters and then loads
- * the word; the writer stores the word and then loads the waiters. All four are volatile, so that
- * at least one of the two sees the other.
+ * read. No wakeup is lost: the waiter adds itself to the part's waiters and then loads the word;
+ * the writer stores the word and then loads the waiters. All four are volatile, so at least one of
+ * the two sees the other.
  */
 public abstract class MemoryFabric implements Transport {
 
     /**
      * Polls of a word before blocking. On x86_64 a poll with its pause takes about 40 ns, so all of
-     * them take a few microseconds: about what a block and a wake-up cost.
+     * them take a few microseconds: about the cost of blocking and waking.
      */
     private static final int SPINS = 100;
 
     /**
-     * Looks at a word that is expected soon, each after giving the core to another thread. Where
-     * ranks are more than cores this finds their signals at a fraction of what blocking and waking
-     * costs: eight ranks on two cores gather 1 KiB each in 90 us, not in 240.
+     * Polls of a word that is expected soon, each after yielding the core to another thread. If
+     * there are more ranks than cores, this costs a fraction of blocking and waking: eight ranks on
+     * two cores gather 1 KiB each in 90 us instead of 240.
      */
     private static final int YIELDS = 100;
 
@@ -45,10 +45,10 @@ public abstract class MemoryFabric implements Transport {
 
     private static final WordWaiter HEAP_WAITER = new WordWaiter.ParkingWaiter();
 
-    /** How often peers are checked to be alive, which costs a system call for each process. */
+    /** How often to check that peers are alive, which costs a system call for each process. */
     private static final long ALIVE_CHECK_NS = 100_000_000;
 
-    /** By how much a wait for another thread of this rank outlasts that thread's own wait. */
+    /** How much longer a wait for another thread of this rank lasts than that thread's own wait. */
     private static final long OWN_THREAD_NS = 200_000_000;
 
     /** The id of the fabric of all ranks; those of subgroups are longer. */
@@ -66,7 +66,7 @@ public abstract class MemoryFabric implements Transport {
     private int splits;
     private volatile boolean closed;
 
-    /** Null if chunks are moved as fast as they can be. */
+    /** Null if chunks are moved at full speed. */
     private PacedChunkMover.Link link;
 
     /**
@@ -132,7 +132,7 @@ public abstract class MemoryFabric implements Transport {
         return group.worldRank(rank);
     }
 
-    /** One host, for threads and processes, unless links are between them. */
+    /** One host, for threads and processes, unless links between them are paced. */
     @Override
     public Hosts hosts() {
         return link == null ? Hosts.one(size()) : Hosts.apart(size());
@@ -171,8 +171,8 @@ public abstract class MemoryFabric implements Transport {
     }
 
     /**
-     * From now on each rank counts as a host of its own, and what it moves takes as long as on a
-     * link of that rate, which all its movers share. Every rank calls it, before anything is
+     * Makes each rank count as a separate host. From now on, what it moves takes as long as on a
+     * link of this rate, which all its movers share. Every rank calls it, before anything is
      * prepared.
      */
     public final void pace(long bitsPerSecond) {
@@ -209,8 +209,8 @@ public abstract class MemoryFabric implements Transport {
 
     /**
      * Even and odd exchanges use different words: a fast rank may write the next exchange's value
-     * while a slow one still reads this one's. It cannot be two ahead, because of the barrier in
-     * between.
+     * while a slow one still reads this one's. It cannot be two ahead, because there is a barrier
+     * in between.
      */
     @Override
     public final long[] exchange(long value) {
@@ -227,7 +227,7 @@ public abstract class MemoryFabric implements Transport {
 
     @Override
     public final void barrier() {
-        // A rank alone waits for nobody, and would not notice that it has been failed.
+        // A rank alone never waits, and would not notice that it was marked as failed.
         if (health.ownState() == ControlBlock.FAILED) {
             throw errors().failedBefore();
         }
@@ -264,7 +264,7 @@ public abstract class MemoryFabric implements Transport {
         }
     }
 
-    /** A futex has no name for a word on the Java heap. */
+    /** Futexes do not work for words on the Java heap. */
     private WordWaiter waiter(MemorySegment words) {
         return words.isNative() ? waiter : HEAP_WAITER;
     }
@@ -336,7 +336,7 @@ public abstract class MemoryFabric implements Transport {
         return ahead >= 0;
     }
 
-    /** The time since anything came from the world's rank; -1 if its memory is shared. */
+    /** The time since anything arrived from the world's rank; -1 if its memory is shared. */
     protected long silentMs(int worldRank) {
         return -1;
     }
@@ -344,8 +344,8 @@ public abstract class MemoryFabric implements Transport {
     private void block(MemoryRegion region, int home, long offset, int value, Awaited what) {
         MemorySegment part = region.words(home);
         int writer = worldRank(what.writer());
-        // In a wait for another thread of this rank, that one's work counts too. If that one waits
-        // for a peer, it is to give up first: it knows for whom.
+        // In a wait for another thread of this rank, that thread's work counts too. If it waits for
+        // a peer, it should give up first: it knows which peer.
         boolean ownWork = what.writer() == rank;
         long patienceNs = health.deadlineNs() + (ownWork ? OWN_THREAD_NS : 0);
         long now = System.nanoTime();
@@ -353,8 +353,8 @@ public abstract class MemoryFabric implements Transport {
         long idleNs = 0;
         long checked = now;
         while (true) {
-            // Read before the word: a rank that fails or leaves has signalled all that it ever
-            // will.
+            // Read before the word: a rank that fails or leaves will never signal more than it
+            // already has.
             int failed = health.failedRank(group);
             boolean writerLeft = health.hasLeft(writer);
             int seen = Words.intVolatile(part, offset);
@@ -405,7 +405,7 @@ public abstract class MemoryFabric implements Transport {
         return health.isGone(worldRank(of));
     }
 
-    /** The world's number of the only rank of the group that nothing comes from, or -1. */
+    /** The world's number of the only silent rank of the group, or -1. */
     protected int silentPeer() {
         return -1;
     }
@@ -417,7 +417,7 @@ public abstract class MemoryFabric implements Transport {
 
     @Override
     public final void fail(Throwable cause) {
-        // After it has left, its control block is gone.
+        // After the rank has left, its control block is gone.
         if (!closed) {
             health.fail(cause);
         }

@@ -53,14 +53,14 @@ public final class MemoryRegion implements Region {
         }
     }
 
-    /** A region of this rank alone, with room for a word. */
+    /** A region of this rank alone, large enough for a word. */
     public static MemoryRegion own(int ranks, Arena arena, Runnable release) {
         MemorySegment[] whole = new MemorySegment[ranks];
         Arrays.fill(whole, arena.allocate(HEADER_BYTES + 64, HEADER_BYTES));
         return new MemoryRegion(whole, release);
     }
 
-    /** A region of this rank alone, with words in memory of a caller's. */
+    /** A region of this rank alone, with words in the caller's memory. */
     static MemoryRegion around(int ranks, MemorySegment given) {
         MemorySegment[] whole = new MemorySegment[ranks];
         Arrays.fill(whole, Arena.ofAuto().allocate(HEADER_BYTES, Long.BYTES));

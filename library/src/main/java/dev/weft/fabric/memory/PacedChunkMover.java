@@ -6,19 +6,19 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * Moves chunks as another mover does, but not faster than a link of a set rate would. The waiting
- * is real, and leaves the core to others.
+ * Moves chunks like another mover, but no faster than a link of a set rate. The waiting is real,
+ * and leaves the core to others.
  */
 final class PacedChunkMover implements ChunkMover {
 
-    /** How often a rank that waits says that it is there: well under any deadline. */
+    /** How often a waiting rank says that it is alive: well under any deadline. */
     private static final long SIGN_OF_LIFE_NS = 50_000_000;
 
     private final ChunkMover below;
     private final Link link;
     private final Runnable alive;
 
-    /** Shared by all movers of a rank: what one moves, the others wait for. Any thread. */
+    /** Shared by all movers of a rank: they wait for each other's bytes. Thread-safe. */
     static final class Link {
 
         private static final double BITS_PER_BYTE_NS = 8e9;
@@ -30,7 +30,10 @@ final class PacedChunkMover implements ChunkMover {
             this.bitsPerSecond = bitsPerSecond;
         }
 
-        /** Takes the link for so many bytes, behind those before; when they will have come. */
+        /**
+         * Reserves the link for this many bytes, after earlier ones; returns when they will have
+         * arrived.
+         */
         private long arrivalNs(long bytes) {
             long transferNs = (long) (bytes * BITS_PER_BYTE_NS / bitsPerSecond);
             long now = System.nanoTime();
@@ -39,7 +42,7 @@ final class PacedChunkMover implements ChunkMover {
     }
 
     /**
-     * @param alive tells the peers that this rank goes on
+     * @param alive tells the peers that this rank is still working
      */
     PacedChunkMover(ChunkMover below, Link link, Runnable alive) {
         this.below = below;

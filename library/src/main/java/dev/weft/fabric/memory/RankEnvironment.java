@@ -9,8 +9,8 @@ import java.util.Map;
 
 /**
  * Reads the environment variables that make a process a rank: Weft's own ({@link
- * ShmJob#environment} sets them) or, where there are none, torchrun's, which are enough for ranks
- * of one host.
+ * ShmJob#environment} sets them) or, if there are none, torchrun's, which are enough for ranks of
+ * one host.
  */
 public final class RankEnvironment {
 
@@ -30,7 +30,7 @@ public final class RankEnvironment {
 
     private RankEnvironment() {}
 
-    /** Whether somebody has started this process as a rank. */
+    /** Whether this process was started as a rank. */
     public static boolean isSet(Map<String, String> variables) {
         return variables.containsKey(RANK) || variables.containsKey(TORCHRUN_RANKS);
     }
@@ -38,7 +38,7 @@ public final class RankEnvironment {
     /**
      * Joins the world as the rank that the variables name.
      *
-     * @param defaultDeadline if they name none
+     * @param defaultDeadline used if they name none
      * @throws IllegalArgumentException if one of them is missing or wrong
      */
     public static MemoryFabric join(Map<String, String> variables, Duration defaultDeadline) {
@@ -83,7 +83,7 @@ public final class RankEnvironment {
     }
 
     /**
-     * Ranks that a launcher such as torchrun has started. They meet in a folder of this user's that
+     * Joins ranks that a launcher such as torchrun has started. They meet in a private folder that
      * is named after the run; no port is opened.
      */
     private static MemoryFabric joinTorchrun(
@@ -129,7 +129,7 @@ public final class RankEnvironment {
             return address.isLoopbackAddress()
                     || NetworkInterface.getByInetAddress(address) != null;
         } catch (IOException e) {
-            // A name that nobody knows is not this host's.
+            // An unknown name is not this host's.
             return false;
         }
     }
@@ -149,7 +149,7 @@ public final class RankEnvironment {
                         .formatted(name, value == null ? "not set" : printable(value)));
     }
 
-    /** The value, if it fits a message of one line. */
+    /** The value, if it fits a one-line message. */
     private static String printable(String value) {
         return value.matches("[!-~]{1,60}") ? value : "something that is no number or name";
     }

@@ -19,7 +19,7 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.IntPredicate;
 
 /**
- * Makes ranks of processes that know only a folder, their number and the number of ranks. Each
+ * Turns processes that know only a folder, their number and the number of ranks into ranks. Each
  * takes its lock, creates its control block under a temporary name and renames it, maps the blocks
  * of all others, passes a barrier and unlinks its own. From then on the folder holds only locks.
  * Ranks of another run or another build are refused.
@@ -40,7 +40,7 @@ final class Rendezvous implements AutoCloseable {
     private final HeldLock.Watch[] watches;
     private MemorySegment own;
 
-    /** When peers were last polled for, and how long they have been waited for. */
+    /** When peers were last polled, and how long they have been waited for. */
     private long lookedNs;
 
     private long waitedNs;
@@ -74,7 +74,7 @@ final class Rendezvous implements AutoCloseable {
     /**
      * Joins and returns the world's fabric; closing it also leaves the folder.
      *
-     * @param token that of the starter, which has made the folder; none if there is no starter
+     * @param token the starter's, which has made the folder; none if there is no starter
      */
     static ShmFabric join(Path folder, int rank, int ranks, RunToken token, Duration deadline) {
         try {
@@ -91,7 +91,7 @@ final class Rendezvous implements AutoCloseable {
         }
     }
 
-    /** Tells the peers that have come so far why this rank does not join. */
+    /** Tells the peers that have arrived so far why this rank does not join. */
     private void abandon(Exception cause) {
         try (this) {
             if (starter != null) {
@@ -189,7 +189,7 @@ final class Rendezvous implements AutoCloseable {
     }
 
     private boolean isPresent(int peer) throws IOException {
-        // Its control block comes after its lock: a look at a lock that its owner is about to take
+        // Its control block comes after its lock: looking at a lock that its owner is about to take
         // could make the owner fail.
         if (!Files.exists(ShmJob.controlFile(folder, peer))) {
             return false;
@@ -200,7 +200,7 @@ final class Rendezvous implements AutoCloseable {
         if (watches[peer].isHeld()) {
             return true;
         }
-        // Next time the file of this name may be another one.
+        // Next time, the file with this name may be another one.
         watches[peer].close();
         watches[peer] = null;
         return false;

@@ -58,8 +58,8 @@ public final class SharedParts {
         try {
             return map(file, arena);
         } catch (NoSuchFileException e) {
-            // Its owner gave up in one of the two barriers of an allocation, and unlinked it. It
-            // never enters a third one, which therefore throws its error.
+            // Its owner gave up in one of the two barriers of an allocation, and unlinked the file.
+            // It never enters a third barrier, which therefore throws its error.
             fabric.barrier();
             fabric.barrier();
             throw e;

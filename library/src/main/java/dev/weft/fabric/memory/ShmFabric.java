@@ -9,7 +9,8 @@ import java.util.concurrent.ConcurrentHashMap;
 
 /**
  * Ranks that are processes of one host. Each part is a file in shared memory that every rank maps.
- * Its owner unlinks it as soon as all have, so that nothing is left however the processes end.
+ * Its owner unlinks it as soon as all have mapped it, so that nothing is left however the processes
+ * end.
  */
 final class ShmFabric extends MemoryFabric {
 

@@ -27,8 +27,8 @@ import java.util.stream.Stream;
  * A run of several processes on one host, seen from the process that starts them. It is a folder in
  * shared memory, private to the user, in which the ranks find each other; no port is opened. The
  * starter holds a lock in it, and ranks end when the starter is gone. A folder without a held lock
- * was left by a killed run and is removed by the next one. Used by one thread, but any may close
- * it, and more than once.
+ * was left by a killed run and is removed by the next one. Used by one thread; any thread may close
+ * it, more than once.
  */
 public final class ShmJob implements AutoCloseable {
 
@@ -43,7 +43,7 @@ public final class ShmJob implements AutoCloseable {
     /** Marks the name of a folder of ranks that a launcher such as torchrun has started. */
     private static final String TORCHRUN = "torchrun-";
 
-    /** How long a start may take from making its folder to holding the lock in it. */
+    /** How long a starter may take from creating its folder to holding the lock in it. */
     private static final Duration GRACE = Duration.ofMinutes(1);
 
     private final Path folder;
@@ -74,7 +74,7 @@ public final class ShmJob implements AutoCloseable {
             if (lock == null) {
                 throw new IOException("the lock in the new folder " + unfinished + " is taken");
             }
-            // Renamed only now: another run, which cleans up, must not find the lock free.
+            // Renamed only now: another run that cleans up must not find the lock free.
             Path folder =
                     Files.move(
                             unfinished,
@@ -86,7 +86,7 @@ public final class ShmJob implements AutoCloseable {
         }
     }
 
-    /** The folder for shared memory, which is in memory if the system has such a folder. */
+    /** The folder for shared memory; it is in memory if the system has such a folder. */
     public static Path sharedMemory() {
         String chosen = System.getenv("WEFT_SHM_DIR");
         if (chosen != null && !chosen.isEmpty()) {
@@ -102,10 +102,10 @@ public final class ShmJob implements AutoCloseable {
     }
 
     /**
-     * Where the ranks of a run meet that a launcher such as torchrun has started. The first of them
-     * makes the folder, the last one removes it.
+     * Where ranks that a launcher such as torchrun has started meet. The first of them creates the
+     * folder, the last one removes it.
      *
-     * @param run what tells it from other runs; any text
+     * @param run any text that distinguishes the run from others
      */
     static Path torchrunFolder(String run) {
         try {
@@ -153,7 +153,7 @@ public final class ShmJob implements AutoCloseable {
         try {
             PrivateFiles.create(endedFile(folder, rank)).close();
         } catch (IOException e) {
-            // No space, or no file handles: they notice at their deadline.
+            // No space, or no file handles: the ranks notice at their deadline.
             System.getLogger("dev.weft")
                     .log(Level.DEBUG, "the end of rank {0} is not told: {1}", rank, e);
         }
@@ -166,7 +166,7 @@ public final class ShmJob implements AutoCloseable {
 
     private static void cleanStale(Path shared, String prefix) throws IOException {
         for (Path folder : list(shared)) {
-            // A folder of such a name that another user has made is not touched.
+            // Leave a folder with such a name alone if another user has created it.
             if (folder.getFileName().toString().startsWith(prefix)
                     && PrivateFiles.isPrivateFolder(folder)
                     && isStale(folder, prefix)) {
@@ -179,11 +179,12 @@ public final class ShmJob implements AutoCloseable {
 
     private static boolean isStale(Path folder, String prefix) throws IOException {
         boolean unlocked = folder.getFileName().toString().startsWith(prefix + UNFINISHED);
-        // In both kinds the first lock comes a moment after the folder.
+        // In both cases the first lock comes a moment after the folder.
         if ((unlocked || isTorchrun(folder)) && isYoung(folder)) {
             return false;
         }
-        // The starter's lock first: a look at a lock that a rank is about to take may make it fail.
+        // The starter's lock first: looking at a lock that a rank is about to take may make it
+        // fail.
         return !isHeld(folder.resolve(STARTER_LOCK)) && !hasHeldLock(folder);
     }
 
@@ -196,7 +197,7 @@ public final class ShmJob implements AutoCloseable {
         return false;
     }
 
-    /** Ignores files that are not private: no rank has made them. */
+    /** Ignores files that are not private: no rank has created them. */
     private static boolean isHeld(Path lock) throws IOException {
         return PrivateFiles.isPrivateFile(lock) && HeldLock.isHeld(lock);
     }
@@ -225,17 +226,17 @@ public final class ShmJob implements AutoCloseable {
         Files.deleteIfExists(folder);
     }
 
-    /** Removes a folder that is empty: nobody is there, nor about to join. */
+    /** Removes the folder if it is empty: no rank is there or about to join. */
     static void removeIfEmpty(Path folder) throws IOException {
         try {
             Files.deleteIfExists(folder);
         } catch (DirectoryNotEmptyException e) {
-            // A rank is still there, and will do so.
+            // A rank is still there, and will remove it.
             System.getLogger("dev.weft").log(Level.TRACE, "{0} is in use", folder);
         }
     }
 
-    /** Removes the folder unless another rank is still there, which will do so. */
+    /** Removes the folder, unless another rank is still there, which will remove it. */
     static void removeIfLeft(Path folder) throws IOException {
         if (!hasHeldLock(folder)) {
             remove(folder);
@@ -247,7 +248,7 @@ public final class ShmJob implements AutoCloseable {
         try {
             delete(folder);
         } catch (DirectoryNotEmptyException e) {
-            // A rank has made one more file meanwhile.
+            // Meanwhile a rank has created one more file.
             delete(folder);
         }
     }
@@ -268,7 +269,7 @@ public final class ShmJob implements AutoCloseable {
         return environment;
     }
 
-    /** Removes the folder and whatever dead ranks have left in it; once closed, does nothing. */
+    /** Removes the folder and whatever dead ranks have left in it; does nothing the second time. */
     @Override
     public synchronized void close() {
         if (closed) {
@@ -276,7 +277,7 @@ public final class ShmJob implements AutoCloseable {
         }
         closed = true;
         try {
-            // First: if file handles are short, listing the folder needs this one.
+            // First: if file handles run short, listing the folder needs this one.
             lock.close();
             remove(folder);
         } catch (IOException e) {

@@ -12,8 +12,9 @@ import jdk.jfr.Threshold;
 import jdk.jfr.Timespan;
 
 /**
- * A Flight Recorder event for a wait that blocked; not created unless it is recorded. Callers ask
- * first whether there is a recorder: to load an event sets one up, which takes a tenth of a second.
+ * A Flight Recorder event for a wait that blocked; created only if it is recorded. Callers first
+ * check whether there is a recorder: loading an event class sets one up, which takes a tenth of a
+ * second.
  */
 @Name("dev.weft.Stall")
 @Label("Stall")

@@ -6,9 +6,9 @@ import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 
 /**
- * Watches, in a rank, the command that started it. A starter that is killed cannot end its ranks,
- * so they end by themselves: within about a second every wait of this rank, and of its peers, ends
- * with an error that says so. Any thread may call.
+ * Watches, in a rank, the command that started it. A killed starter cannot stop its ranks, so they
+ * stop on their own: within about a second every wait of this rank, and of its peers, ends with an
+ * error that says so. Thread-safe.
  */
 final class StarterWatch implements AutoCloseable {
 
@@ -33,7 +33,7 @@ final class StarterWatch implements AutoCloseable {
                         + folder.resolve(ShmJob.STARTER_LOCK));
     }
 
-    /** Whether the starter has ended. Not to be asked once this is closed. */
+    /** Whether the starter has ended. Not to be called after the close. */
     boolean isGone() {
         return !lock.isHeld();
     }

@@ -16,7 +16,7 @@ public final class ThreadFabric extends MemoryFabric {
 
     private final Memory memory;
 
-    /** The regions of one world. Any thread may call. */
+    /** The regions of one world. Thread-safe. */
     private static final class Memory {
         private final ConcurrentHashMap<String, Parts> gathering = new ConcurrentHashMap<>();
         private final Set<Parts> live = ConcurrentHashMap.newKeySet();

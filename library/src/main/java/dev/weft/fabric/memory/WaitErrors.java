@@ -9,8 +9,8 @@ import dev.weft.fabric.transport.Awaited;
 import java.util.List;
 
 /**
- * Makes the errors in which the waits of one rank in one fabric end. They number ranks as in the
- * world. Any thread may call.
+ * Creates the errors for waits of one rank in one fabric. They number ranks as in the world.
+ * Thread-safe.
  */
 final class WaitErrors {
 

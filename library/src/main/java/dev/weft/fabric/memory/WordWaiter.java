@@ -6,7 +6,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.concurrent.locks.LockSupport;
 
-/** Blocks a thread until a shared word changes. Any thread may call. */
+/** Blocks a thread until a shared word changes. Thread-safe. */
 interface WordWaiter {
 
     /** The longest block, after which a waiter checks on its peers. */
@@ -69,7 +69,7 @@ interface WordWaiter {
 
         @Override
         public void wakeAll(MemorySegment part, long offset) {
-            // Nobody blocks in the kernel: the poll sees the word.
+            // Nothing blocks in the kernel: the poll sees the word.
         }
     }
 }

@@ -14,13 +14,10 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 
-/**
- * What ranks exchange when they join, by collective calls of MPI. Used by the progress thread
- * alone.
- */
+/** What ranks exchange when they join, by collective calls of MPI. For the progress thread. */
 final class MpiBootstrap {
 
-    /** The most ranks of a host, or 0: so one machine can try out what needs several. */
+    /** The most ranks per host, or 0: lets one machine try out what needs several. */
     private static final int RANKS_PER_HOST = Integer.getInteger("weft.mpi.ranks.per.host", 0);
 
     private static final int TEXT_BYTES = 512;
@@ -75,8 +72,8 @@ final class MpiBootstrap {
     }
 
     /**
-     * Checks that all ranks are of one build; MPI sees to it that they are of one run. In every
-     * build this is the first that ranks exchange.
+     * Checks that all ranks are of one build; MPI ensures that they are of one run. In every build
+     * this is the first thing that ranks exchange.
      *
      * @throws IllegalStateException on all ranks, if they are not
      */
@@ -87,7 +84,7 @@ final class MpiBootstrap {
         }
     }
 
-    /** How the first rank that differs from rank 0 does so; null if there is none. */
+    /** How the first rank that differs from rank 0 differs; null if none does. */
     static String buildMismatch(long[] versions, long[] builds) {
         for (int r = 1; r < builds.length; r++) {
             if (versions[r] != versions[0] || builds[r] != builds[0]) {

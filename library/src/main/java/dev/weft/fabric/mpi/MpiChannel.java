@@ -6,7 +6,7 @@ import java.util.ArrayDeque;
 
 /**
  * The connection to one rank on another host, with its send queue. Any thread may take a {@link
- * #newMessage} and {@link #send} it; all else is for the progress thread. Messages take effect in
+ * #newMessage} and {@link #send} it; the rest is for the progress thread. Messages take effect in
  * the order in which they were sent: a word that was sent after a rectangle is set after the
  * rectangle has arrived.
  *
@@ -44,10 +44,10 @@ final class MpiChannel {
 
     private final ArrayDeque<MpiMessage> freeArrivals = new ArrayDeque<>();
 
-    /** By request: of what it receives a fragment. */
+    /** By request: the message whose fragment it receives. */
     private final MpiMessage[] receives = new MpiMessage[RECEIVES];
 
-    /** The length of the send queue, for those who do not hold the lock. */
+    /** The length of the send queue, readable without the lock. */
     private volatile int queued;
 
     MpiChannel(int peer, int firstRequest, Arena arena) {
@@ -75,7 +75,7 @@ final class MpiChannel {
         queued = sendQueue.size();
     }
 
-    /** Sends ahead of the queue; for messages whose order does not matter. */
+    /** Sends before the queue; for messages whose order does not matter. */
     synchronized void sendFirst(MpiMessage message) {
         sendQueue.addFirst(message);
         queued = sendQueue.size();
@@ -105,7 +105,7 @@ final class MpiChannel {
         return false;
     }
 
-    /** Whether all that was queued has been handed to MPI. */
+    /** Whether everything that was queued has been given to MPI. */
     boolean isFlushed() {
         return sending == null && !hasQueued();
     }
@@ -165,7 +165,7 @@ final class MpiChannel {
         endpoint.receiveMessage(firstRequest + MESSAGE_RECEIVE, received, peer);
     }
 
-    /** Stops receiving: no further message will come. */
+    /** Stops receiving: no further message will arrive. */
     void cancelReceive(MpiRequests requests) {
         if (!requests.isFree(firstRequest + MESSAGE_RECEIVE)) {
             requests.cancel(firstRequest + MESSAGE_RECEIVE);
@@ -205,7 +205,7 @@ final class MpiChannel {
         return request - firstRequest > MESSAGE_RECEIVE;
     }
 
-    /** Takes note of a completed request. Returns the message that is now wholly sent, or null. */
+    /** Notes a completed request. Returns the message that is now completely sent, or null. */
     MpiMessage completed(int request) {
         int index = request - firstRequest;
         if (index > MESSAGE_RECEIVE) {

@@ -13,7 +13,7 @@ import java.util.function.IntConsumer;
 
 /**
  * Moves chunks by copy within a host and by message between hosts, several at a time. It counts the
- * moves that have ended in a word of its own, so that a wait for them ends as all waits do.
+ * ended moves in its own word, so that a wait for them ends like any other wait.
  */
 final class MpiChunkMover implements ChunkMover {
 
@@ -35,7 +35,7 @@ final class MpiChunkMover implements ChunkMover {
     private int started;
     private int latestPeer;
 
-    /** Set by the progress thread. A call that failed may leave moves under way. */
+    /** Set by the progress thread. A failed call may leave moves under way. */
     private boolean closed;
 
     private final AtomicInteger endedMoves = new AtomicInteger();
@@ -52,7 +52,7 @@ final class MpiChunkMover implements ChunkMover {
         this.words = MemoryRegion.own(fabric.size(), arena, arena::close);
         this.awaited = new Awaited[fabric.size()];
         for (int r = 0; r < awaited.length; r++) {
-            // This rank signals it, by its progress thread: the peer may have left by then.
+            // This rank's progress thread signals it: the peer may have left by then.
             awaited[r] = new Awaited("the end of a transfer", fabric.rank(), r, -1, WINDOW);
         }
         this.underWay = new AtomicIntegerArray(fabric.worldSize());
@@ -104,7 +104,7 @@ final class MpiChunkMover implements ChunkMover {
         fabric.store(words, fabric.rank(), 0, endedMoves.incrementAndGet());
     }
 
-    /** Waits for one move after the other, each time for a rank that still has one to end. */
+    /** Waits for one move after the other, each time for a rank that still has one running. */
     private void awaitEnded(int count) {
         for (int seen = seenEnded(); seen - count < 0; seen = seenEnded()) {
             fabric.await(words, fabric.rank(), 0, seen + 1, awaited[peerUnderWay()]);

@@ -5,8 +5,8 @@ import dev.weft.ffi.MpiRequests;
 import java.util.LinkedHashMap;
 
 /**
- * Point-to-point calls of MPI: sends and receives messages and the fragments of rectangles. Used by
- * the progress thread alone.
+ * Point-to-point calls of MPI: sends and receives messages and the fragments of rectangles. Used
+ * only by the progress thread.
  */
 final class MpiEndpoint {
 

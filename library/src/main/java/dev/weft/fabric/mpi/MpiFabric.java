@@ -64,8 +64,8 @@ public final class MpiFabric extends MemoryFabric {
     }
 
     /**
-     * The hosts of a group's ranks. Where those of one host do not follow each other in the group,
-     * plans take them for several hosts, which costs time but not correctness.
+     * The hosts of a group's ranks. If the ranks of one host are not consecutive in the group,
+     * plans treat them as several hosts, which costs time but not correctness.
      */
     private static Hosts hostsOf(Hosts world, Group group) {
         return world.among(IntStream.range(0, group.size()).map(group::worldRank).boxed().toList());
@@ -130,7 +130,7 @@ public final class MpiFabric extends MemoryFabric {
             barrier();
             return region;
         } catch (RuntimeException | Error e) {
-            // Freed once no peer can write to it any more: one may have passed the barrier.
+            // Freed once no peer can write to it any more: a peer may have passed the barrier.
             region.close();
             throw e;
         }
@@ -148,7 +148,7 @@ public final class MpiFabric extends MemoryFabric {
         }
     }
 
-    /** By which ranks on several hosts know the region of this name. */
+    /** The key by which ranks on several hosts know the region with this name. */
     static long key(String name) {
         return digest(name);
     }
@@ -179,7 +179,7 @@ public final class MpiFabric extends MemoryFabric {
         }
     }
 
-    /** So that a rank which only forwards is not named for one that sends nothing. */
+    /** Avoids blaming a rank that only forwards instead of one that sends nothing. */
     @Override
     protected int silentPeer() {
         long mostMs = health.deadlineNs() / 2_000_000;
@@ -203,7 +203,7 @@ public final class MpiFabric extends MemoryFabric {
 
     @Override
     public RowGather rowGather() {
-        // For the world in its own order alone: a subgroup would need another communicator.
+        // Only for the whole world in its own order: a subgroup would need another communicator.
         return group.isWorld(worldSize()) ? process.rowGather(this) : null;
     }
 

@@ -13,10 +13,10 @@ package dev.weft.fabric.mpi;
 record MpiFragments(boolean contiguous, long total, long rows, long rowBytes, int count) {
 
     /**
-     * The default size. MPI sends so much eagerly, without a handshake, since {@code MpiLibrary}
-     * has told it to. Over TCP handshakes queued up behind the rows of the other direction, and two
-     * hosts that sent to each other took turns, at half the link's rate (1112 ms instead of 570 for
-     * 8 MiB each way at 119 Mbit/s).
+     * The default size. MPI sends this much eagerly, without a handshake, since {@code MpiLibrary}
+     * has told it to. Over TCP, handshakes queued up behind the rows of the other direction, and
+     * two hosts that sent to each other took turns, at half the link's rate (1112 ms instead of 570
+     * for 8 MiB each way at 119 Mbit/s).
      */
     private static final long MOST_BYTES = Long.getLong("weft.mpi.message", 240L << 10);
 

@@ -38,7 +38,7 @@ final class MpiHost implements AutoCloseable {
     private final Thread hook;
 
     /**
-     * @param job that of the host's first rank; null on the others
+     * @param job the job of the host's first rank; null on the others
      */
     private MpiHost(MpiBootstrap bootstrap, Hosts hosts, int rank, ShmJob job) throws IOException {
         this.rank = rank;
@@ -128,7 +128,7 @@ final class MpiHost implements AutoCloseable {
                 job.close();
                 removeHook();
             } else if (firstIsGone) {
-                // It was killed, or it would have removed the folder itself.
+                // The first rank was killed, or it would have removed the folder itself.
                 ShmJob.remove(folder);
             }
         } catch (IOException e) {
@@ -140,7 +140,7 @@ final class MpiHost implements AutoCloseable {
         try {
             Runtime.getRuntime().removeShutdownHook(hook);
         } catch (IllegalStateException e) {
-            // The JVM is shutting down already, and the hook finds nothing left to do.
+            // The JVM is already shutting down, and the hook will find nothing left to do.
             System.getLogger("dev.weft").log(System.Logger.Level.DEBUG, "shutting down", e);
         }
     }

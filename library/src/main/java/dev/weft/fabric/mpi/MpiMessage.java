@@ -8,8 +8,8 @@ import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
 
 /**
- * A control message between the progress threads of two ranks, and what either end must remember
- * until it has been sent or its rectangle has arrived. Its layout, in the byte order of the hosts'
+ * A control message between the progress threads of two ranks, and what either end must keep until
+ * it has been sent or its rectangle has arrived. Its layout, in the byte order of the hosts'
  * processors, which must be the same:
  *
  * <pre>
@@ -21,7 +21,7 @@ import java.nio.charset.StandardCharsets;
  * byte  32  8 bytes  offset of the flag
  * byte  40  8 bytes  offset of the counter, or -1
  * byte  48  4 bytes  value of the counter
- * byte  52  4 bytes  of a get: the mover to tell of its end, or -1
+ * byte  52  4 bytes  of a get: the mover to notify of its end, or -1
  * byte  56  4 bytes  its number of the move
  * byte  64  8 bytes  rows
  * byte  72  8 bytes  bytes of a row
@@ -68,10 +68,10 @@ final class MpiMessage {
     private final MemorySegment buffer;
     private int length;
 
-    /** Of a put: the address of the rectangle at this end. */
+    /** For a put: the address of the rectangle at this end. */
     long address;
 
-    /** Of a put: how it is cut; otherwise null. */
+    /** For a put: how it is cut; otherwise null. */
     MpiFragments fragments;
 
     /** The first fragment that MPI has not been given. */
@@ -80,7 +80,7 @@ final class MpiMessage {
     /** Sends or receives that have not ended. */
     int left;
 
-    /** Who awaits the end of a put that this rank has started. */
+    /** The mover that awaits the end of a put that this rank has started. */
     MpiChunkMover mover;
 
     MpiMessage(Arena arena, int bytes) {
@@ -104,7 +104,7 @@ final class MpiMessage {
         clear();
     }
 
-    /** Forgets what was remembered of the message before. */
+    /** Clears what was kept for the previous message. */
     private void clear() {
         length = BYTES;
         fragments = null;
@@ -134,7 +134,7 @@ final class MpiMessage {
         buffer.set(ValueLayout.JAVA_LONG, 88, move.toPitch());
     }
 
-    /** Makes this the put that answers a get. */
+    /** Turns this into the put that answers a get. */
     void answer(MpiMessage get, long rectangle) {
         copyFrom(get);
         buffer.set(ValueLayout.JAVA_INT, 0, PUT);

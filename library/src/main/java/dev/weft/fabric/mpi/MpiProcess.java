@@ -23,14 +23,14 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
 /**
- * This process as one rank of a world that MPI has started: joins and leaves. The progress thread,
- * which it starts, initialises MPI and is the only thread that ever calls it.
+ * Joins and leaves, as one rank of a world that MPI has started. The progress thread, which it
+ * starts, initialises MPI and is the only thread that ever calls it.
  */
 public final class MpiProcess {
 
     private static final System.Logger LOG = System.getLogger("dev.weft");
 
-    /** After a failure: time for peers to hear of it, and to report it, before this rank ends. */
+    /** After a failure: time for peers to learn of it, and to report it, before this rank ends. */
     private static final long UNWIND_NS = 2_000_000_000L;
 
     private static final long LINGER_NS = 300_000_000L;
@@ -61,7 +61,7 @@ public final class MpiProcess {
     private final Deque<Long> spareComms = new ConcurrentLinkedDeque<>();
     private volatile boolean abandoned;
 
-    /** Steps of joining that are done; written by the progress thread alone. */
+    /** Steps of joining that are done; written only by the progress thread. */
     private volatile int steps;
 
     private boolean allLeft;

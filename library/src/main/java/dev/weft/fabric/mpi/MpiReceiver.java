@@ -36,7 +36,7 @@ final class MpiReceiver {
         movers.remove(mover.id());
     }
 
-    /** Reads the message of so many bytes that a channel has received. */
+    /** Reads the message of {@code bytes} bytes that a channel has received. */
     void read(MpiChannel channel, int bytes) {
         MpiMessage message = channel.received;
         int peer = channel.peer;

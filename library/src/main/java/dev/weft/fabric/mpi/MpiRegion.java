@@ -6,7 +6,7 @@ import java.util.BitSet;
 
 /**
  * A region that ranks on other hosts know by its key. It is freed once this rank and all of those
- * have released it: until then one of them may still get from it.
+ * have released it: until then one of them may still read it.
  */
 final class MpiRegion {
 
@@ -14,7 +14,7 @@ final class MpiRegion {
     final Group group;
     final Runnable free;
 
-    /** The world's ranks that still hold it, of this one and those on other hosts. */
+    /** The world's ranks that still hold it, among this one and those on other hosts. */
     final BitSet holders = new BitSet();
 
     MpiRegion(MemoryRegion memory, Group group, int self, Runnable free) {

@@ -6,14 +6,14 @@ import java.util.List;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * The regions of one rank, by their keys. Any thread may register one; all else is for the progress
+ * The regions of one rank, by their keys. Any thread may register one; the rest is for the progress
  * thread.
  */
 final class MpiRegions {
 
     private final ConcurrentHashMap<Long, MpiRegion> byKey = new ConcurrentHashMap<>();
 
-    /** Released by all, but MPI may still send from them. */
+    /** Released by all ranks, but MPI may still send from them. */
     private final List<MpiRegion> unused = new ArrayList<>();
 
     /** The region that was looked up last: most messages name the same one. */
@@ -45,7 +45,7 @@ final class MpiRegions {
         }
     }
 
-    /** Frees the regions that all have released and no channel still sends from. */
+    /** Frees the regions that all ranks have released and that no channel still sends from. */
     void freeUnused(MpiChannel[] channels) {
         if (!unused.isEmpty()) {
             unused.removeIf(region -> isFreed(region, channels));

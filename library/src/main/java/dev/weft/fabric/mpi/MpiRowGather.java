@@ -14,14 +14,14 @@ import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
  * An all-gather by MPI_Allgatherv, as a program without Weft would call it. The progress thread
- * makes the call, and sends and receives nothing else meanwhile.
+ * makes the call, and sends and receives nothing else in the meantime.
  */
 final class MpiRowGather implements RowGather {
 
     /** The most bytes that all ranks gather in one call; between calls messages are served. */
     private static final long SLICE_BYTES = 64L << 20;
 
-    /** Whether one is under way in this process: MPI can be in one collective call at a time. */
+    /** Whether one is running in this process: MPI can be in one collective call at a time. */
     private static final AtomicBoolean UNDER_WAY = new AtomicBoolean();
 
     private final Mpi mpi;
@@ -50,8 +50,8 @@ final class MpiRowGather implements RowGather {
         this.spare = spare;
         this.transport = transport;
         this.fabric = fabric;
-        // This rank's own work counts, since each slice is some. If nothing moves, the next rank
-        // is named.
+        // This rank's own work counts, since each slice is some work. If nothing moves, the error
+        // names the next rank.
         int next = (fabric.rank() + 1) % fabric.size();
         this.done = new Awaited("MPI_Allgatherv", fabric.rank(), next, -1);
         this.words = MemoryRegion.own(fabric.size(), Arena.ofAuto(), () -> {});

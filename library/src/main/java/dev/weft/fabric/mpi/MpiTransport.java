@@ -20,8 +20,7 @@ import java.util.function.Consumer;
 
 /**
  * One rank's connections to all ranks on other hosts. One thread, the progress thread, makes every
- * call to MPI, so that MPI need not allow more than that. Other threads queue messages and wait for
- * words.
+ * call to MPI, so that MPI need not support more. Other threads queue messages and wait for words.
  *
  * <p>Which release pairs with which acquire: a message is queued and polled under its channel's
  * lock, so what the sender wrote before is visible to the progress thread. What the progress thread
@@ -52,7 +51,7 @@ final class MpiTransport {
     /** By world rank: 1 if it cannot be reached. Set by the progress thread. */
     private final AtomicIntegerArray lost;
 
-    /** By world rank: when something last came from it. Set by the progress thread. */
+    /** By world rank: when something last arrived from it. Set by the progress thread. */
     private final AtomicLongArray heardNs;
 
     final MpiRegions regions = new MpiRegions();
@@ -95,7 +94,7 @@ final class MpiTransport {
         return lost.get(worldRank) == 0;
     }
 
-    /** The time since something came from the world's rank; -1 for one of this host. Any thread. */
+    /** The time since something arrived from the world's rank; -1 for this host's. Thread-safe. */
     long silentMs(int worldRank) {
         return channels[worldRank] == null
                 ? -1
@@ -113,9 +112,9 @@ final class MpiTransport {
     }
 
     /**
-     * Has the progress thread run a task, once all that was queued before is with MPI. A task may
-     * be a collective call of MPI, if every rank is bound to make it without hearing from this one
-     * again.
+     * Lets the progress thread run a task, once MPI has everything that was queued before. A task
+     * may be a collective call of MPI, if every rank is certain to make it without hearing from
+     * this one again.
      */
     void submit(Runnable task) {
         tasks.add(task);
@@ -169,7 +168,7 @@ final class MpiTransport {
         return false;
     }
 
-    /** Whether it was told to stop, all that was queued is sent, and every peer has ended. */
+    /** Whether it was told to stop, everything queued is sent, and every peer has ended. */
     private boolean isDone() {
         if (!stopping || !endSent || !tasks.isEmpty()) {
             return false;
@@ -242,7 +241,7 @@ final class MpiTransport {
         }
     }
 
-    /** Tells the peers of the progress thread's own failure, as far as MPI still works. */
+    /** Tells the peers about the progress thread's own failure, as far as MPI still works. */
     void tellOfFailure() {
         try {
             for (int attempt = 0; attempt < LAST_ROUNDS; attempt++) {
@@ -258,7 +257,7 @@ final class MpiTransport {
         }
     }
 
-    /** From now on the peer counts as unreachable. */
+    /** Marks the peer as unreachable. */
     private void lose(MpiChannel channel, String why) {
         if (lost.compareAndSet(channel.peer, 0, 1)) {
             LOG.log(
@@ -270,7 +269,7 @@ final class MpiTransport {
         }
     }
 
-    /** Sends the peers what they must know of this rank: that it works, has failed or has left. */
+    /** Tells the peers this rank's state: that it works, has failed or has left. */
     private void tellState() {
         int state = health.ownState();
         if (!endSent && state == ControlBlock.FAILED) {
@@ -289,7 +288,7 @@ final class MpiTransport {
         }
     }
 
-    /** Sends a message to all peers, maybe ahead of all that is queued. */
+    /** Sends a message to all peers, before everything that is queued if {@code ahead}. */
     private void toAll(boolean ahead, Consumer<MpiMessage> writer) {
         for (MpiChannel channel : byRequest) {
             MpiMessage message = channel.newMessage();

@@ -7,10 +7,10 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * Ranks that prepare one operator must mean the same one. Properties are named one by one and
- * settled together, in one exchange where all ranks agree; where they do not, each is exchanged
- * under its name, so that the mismatch says what differs, and between whom. Every rank names the
- * same properties in the same order.
+ * Checks that the ranks that prepare an operator mean the same one. Properties are added one by one
+ * and compared together: one exchange if all ranks agree. If they do not, each property is
+ * exchanged separately, so that the error says what differs, and between which ranks. Every rank
+ * adds the same properties in the same order.
  */
 public final class Agreement {
 
@@ -24,7 +24,7 @@ public final class Agreement {
         this.fabric = fabric;
     }
 
-    /** All ranks must have the same value. */
+    /** Adds a property; all ranks must have the same value. */
     public Agreement on(String property, long value) {
         properties.add(new Property(property, value));
         return this;
@@ -36,7 +36,7 @@ public final class Agreement {
         properties.clear();
         long digest = digest(named.stream().mapToLong(Property::value).toArray());
         if (!areAlike(fabric.exchange(digest))) {
-            // All ranks have seen the same digests, and all come here.
+            // All ranks have seen the same digests, so all get here.
             named.forEach(this::settle);
             throw new IllegalStateException("properties with unlike digests are alike");
         }
@@ -46,11 +46,11 @@ public final class Agreement {
         return Arrays.stream(values).allMatch(value -> value == values[0]);
     }
 
-    /** One number for several: unlike ones have the same in one of 2^64 cases. */
+    /** One number for several: different ones give the same number in one of 2^64 cases. */
     public static long digest(long... values) {
         long digest = values.length;
         for (long value : values) {
-            // The finalizer of SplitMix64 over what came before.
+            // The finalizer of SplitMix64, over the digest so far.
             digest = (digest ^ value) + 0x9E3779B97F4A7C15L;
             digest = (digest ^ (digest >>> 30)) * 0xBF58476D1CE4E5B9L;
             digest = (digest ^ (digest >>> 27)) * 0x94D049BB133111EBL;
@@ -75,7 +75,7 @@ public final class Agreement {
         }
     }
 
-    /** By which ranks compare the algorithms that they were told. */
+    /** A number by which ranks compare their algorithms. */
     public static long number(PlanWriter writer) {
         return writer instanceof Enum<?> known ? known.ordinal() : writer.label().hashCode();
     }

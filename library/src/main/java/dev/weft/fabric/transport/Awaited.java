@@ -1,19 +1,19 @@
 package dev.weft.fabric.transport;
 
 /**
- * What a wait is for, for the error in which it may end. Made when an operator is prepared, so that
- * waiting allocates nothing.
+ * What a wait is for, for the error in which it may end. Created when an operator is prepared, so
+ * that waiting allocates nothing.
  *
  * @param what in words: {@code chunk}, {@code barrier}
  * @param writer the rank (in the group) that will signal
  * @param source the rank whose rows are awaited, or -1
  * @param chunk its chunk's number, or -1
- * @param lead how far the writer can be past the awaited value; a word further on is corrupt
- * @param soon whether the signal is microseconds away wherever the writer gets a core
+ * @param lead how far the writer can be past the awaited value; a word further ahead is corrupt
+ * @param soon whether the signal is microseconds away if the writer gets a core
  */
 public record Awaited(String what, int writer, int source, int chunk, int lead, boolean soon) {
 
-    /** For waits that do not know how far a writer can be. */
+    /** For waits that do not know how far ahead a writer can be. */
     public static final int ANY_LEAD = Integer.MAX_VALUE;
 
     /** That a peer has started the call before this one. */
@@ -25,16 +25,16 @@ public record Awaited(String what, int writer, int source, int chunk, int lead, 
     /** Rows that a peer sends. */
     public static final String CHUNK = "chunk";
 
-    /** Sums that this rank goes on from. */
+    /** Sums that this rank continues. */
     public static final String PARTIAL_SUMS = "sums so far of chunk";
 
     /** Sums over all of K. */
     public static final String WHOLE_SUMS = "whole sums of chunk";
 
-    /** Sums that a peer has made by itself. */
+    /** Sums that a peer has computed separately. */
     public static final String PEER_SUMS = "own sums of chunk";
 
-    /** Sums that another thread of this rank makes. */
+    /** Sums that another thread of this rank computes. */
     public static final String OWN_THREAD = "this rank's sums of chunk";
 
     /** That a peer has ended the call, so that its results can be read. */
@@ -74,7 +74,7 @@ public record Awaited(String what, int writer, int source, int chunk, int lead, 
         return new Awaited(what, writer, source, chunk, most, soon);
     }
 
-    /** A copy for a signal that is microseconds away: whoever waits yields before it blocks. */
+    /** A copy for a signal that is microseconds away: the waiter yields before it blocks. */
     public Awaited expectedSoon() {
         return new Awaited(what, writer, source, chunk, lead, true);
     }

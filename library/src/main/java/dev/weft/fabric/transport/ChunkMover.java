@@ -2,7 +2,8 @@ package dev.weft.fabric.transport;
 
 /**
  * Moves rectangles between the parts of regions, for one thread. Within a host a move is a copy,
- * done when {@link #move} returns. Between hosts it is sent, and several are under way at a time.
+ * done when {@link #move} returns. Between hosts it is sent, and several can be under way at a
+ * time.
  */
 public interface ChunkMover extends AutoCloseable {
 

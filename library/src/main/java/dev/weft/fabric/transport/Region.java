@@ -4,7 +4,7 @@ import java.lang.foreign.MemorySegment;
 
 /**
  * Memory that every rank of a group can reach, with one part per rank. A part starts at a page and
- * is zero at first. Ranks of one host see each other's parts.
+ * is initially zero. Ranks of one host see each other's parts.
  */
 public interface Region extends AutoCloseable {
 

@@ -1,7 +1,8 @@
 package dev.weft.fabric.transport;
 
 /**
- * A fabric's own all-gather, such as MPI's, for one operator. All ranks close theirs in one order.
+ * A fabric's own all-gather, such as MPI's, for one operator. All ranks close theirs in the same
+ * order.
  */
 @FunctionalInterface
 public interface RowGather extends AutoCloseable {

@@ -16,7 +16,7 @@ import java.util.function.IntConsumer;
  */
 public interface Transport extends Fabric {
 
-    /** What is behind a fabric that a user was given. */
+    /** The transport behind a fabric that a user was given. */
     static Transport of(Fabric fabric) {
         if (fabric instanceof Transport transport) {
             return transport;
@@ -44,16 +44,16 @@ public interface Transport extends Fabric {
     Region allocate(long bytes);
 
     /**
-     * A region of this rank alone in memory that the caller gives and keeps: its part is {@code
-     * words}, and no other rank has one. Not collective.
+     * A region of this rank alone, in memory that the caller owns: its part is {@code words}, and
+     * no other rank has one. Not collective.
      */
     Region around(MemorySegment words);
 
     /**
      * Sets the word at {@code offset} of {@code home}'s part of the region to {@code value} and
-     * wakes the threads of that host that wait for it. All that this thread has written before,
-     * itself or by moves to that rank, is visible to a thread that sees the value. The caller is
-     * the word's only writer.
+     * wakes the threads of that host that wait for it. Everything that this thread has written
+     * before, itself or by moves to that rank, is visible to a thread that sees the value. The
+     * caller is the word's only writer.
      */
     void signal(Region region, int home, long offset, int value);
 
@@ -77,23 +77,22 @@ public interface Transport extends Fabric {
     boolean reached(Region region, int home, long offset, int value);
 
     /**
-     * Whether {@link #await} would return at once. A word past what {@link Awaited#lead} allows is
-     * not taken for a signal. A fabric that wraps another one passes the call on.
+     * Whether {@link #await} would return at once. A word past what {@link Awaited#lead} allows
+     * does not count as a signal. A fabric that wraps another one passes the call on.
      */
     default boolean reached(Region region, int home, long offset, int value, Awaited what) {
         return reached(region, home, offset, value);
     }
 
     /**
-     * Throws what became of a rank of the group that has failed or died: for waits that no word
-     * ends. It is not for loops that run more often than some times a second. A fabric that wraps
-     * another one passes the call on.
+     * Throws if a rank of the group has failed or died: for waits that no word ends. Call it at
+     * most a few times a second. A fabric that wraps another one passes the call on.
      */
     default void checkPeers() {}
 
     /**
-     * Whether a rank has left or died, and so will signal nothing any more. As {@link #checkPeers},
-     * now and then.
+     * Whether a rank has left or died, and so will not signal any more. Like {@link #checkPeers},
+     * call it only a few times a second.
      */
     default boolean isGone(int rank) {
         return false;

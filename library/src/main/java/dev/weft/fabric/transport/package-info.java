@@ -1,2 +1,5 @@
-/** What operators ask of a fabric: memory that peers reach, words to wait for, chunks to move. */
+/**
+ * What operators need from a fabric: memory that peers can reach, words to wait for, moves of
+ * chunks.
+ */
 package dev.weft.fabric.transport;

@@ -2,12 +2,12 @@ package dev.weft.op.exec;
 
 /** Where a rank keeps rows that are not its own. */
 public enum ArrivalPlace {
-    /** Nowhere: they are read in their owner's memory. */
+    /** Not at all: they are read in their owner's memory. */
     NONE,
     /** In gathered A, shard below shard: [M, K]. */
     ROWS,
-    /** In gathered A, shard beside shard: [rows, K x ranks]. Shards are equally large. */
+    /** In gathered A, shards side by side: [rows, K x ranks]. All shards have the same size. */
     COLUMNS,
-    /** In two buffers of one shard each, used in turn; no gathered A exists anywhere. */
+    /** In two buffers of one shard each, used in turn; gathered A is never stored. */
     PING_PONG
 }

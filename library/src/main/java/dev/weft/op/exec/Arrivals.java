@@ -6,15 +6,16 @@ import dev.weft.plan.RankPlan.Lane;
 import dev.weft.plan.RankPlan.Transfer;
 
 /**
- * Where each chunk that arrives at a rank lands, and who raises its flag: an {@link Awaited}, which
- * names both in an error if the chunk does not come. Immutable, shared by the rank's workers.
+ * Where each chunk that arrives at a rank is stored, and which rank raises its flag: an {@link
+ * Awaited}, which names both in an error if the chunk does not arrive. Immutable, shared by the
+ * rank's workers.
  */
 public final class Arrivals {
 
     /** By source and chunk. */
     private final Awaited[][] awaited;
 
-    /** By source: the slot that its chunks land in. */
+    /** By source: the slot of its chunks. */
     private final int[] slots;
 
     public Arrivals(RankPlan plan) {

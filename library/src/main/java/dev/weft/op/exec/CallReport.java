@@ -10,9 +10,9 @@ import java.util.List;
 import java.util.function.IntUnaryOperator;
 
 /**
- * Reports how things stand on a rank whose call ends in an error, as part of that error. It reads
- * words that the protocol sets anyway, so it costs nothing until then. Each worker says what it was
- * waiting for; the caller puts the report together once all workers have ended.
+ * Reports the state of a rank whose call ends in an error, as part of that error. It reads words
+ * that the protocol sets anyway, so it costs nothing until then. Each worker says what it was
+ * waiting for; the caller assembles the report once all workers have ended.
  */
 public final class CallReport {
 
@@ -21,7 +21,7 @@ public final class CallReport {
     private final Call call;
     private final List<FailureReport.Wait> waits = new ArrayList<>();
 
-    /** What an operator knows of its latest call. Asked once nothing of the call runs any more. */
+    /** What an operator knows about its latest call. Used only once the call has stopped. */
     public interface Call {
 
         /** The name of the operator's memory, the same on every rank. */
@@ -29,7 +29,7 @@ public final class CallReport {
 
         int number();
 
-        /** Whether the call moves chunks at all. */
+        /** Whether the call moves any chunks. */
         boolean moves();
 
         boolean isStarted(int rank, int number);
@@ -40,21 +40,21 @@ public final class CallReport {
         List<FailureReport.Sent> sent();
     }
 
-    /** {@code worldRank} gives the number by which errors name a rank. */
+    /** {@code worldRank} maps a rank to the number that errors use. */
     public CallReport(RankPlan plan, IntUnaryOperator worldRank, Call call) {
         this.plan = plan;
         this.worldRank = worldRank;
         this.call = call;
     }
 
-    /** A worker, or the caller, has given up. */
+    /** Notes that a worker, or the caller, has given up. */
     public synchronized void ended(Throwable cause) {
         if (cause instanceof FabricException failure) {
             failure.report().ifPresent(report -> waits.addAll(report.waits()));
         }
     }
 
-    /** Once no worker runs. */
+    /** Attaches the report; call it once no worker runs. */
     public synchronized void attachTo(FabricException failure) {
         List<FailureReport.Peer> peers = new ArrayList<>();
         failure.report().ifPresent(known -> known.peers().forEach(p -> peers.add(started(p))));
@@ -70,7 +70,10 @@ public final class CallReport {
                         peers));
     }
 
-    /** By the reuse rule it is in this rank's call, in the one before or in the one after. */
+    /**
+     * By the reuse rule, the peer is in the same call as this rank, the one before or the one
+     * after.
+     */
     private FailureReport.Peer started(FailureReport.Peer peer) {
         int number = call.number();
         for (int r = 0; r < plan.ranks(); r++) {

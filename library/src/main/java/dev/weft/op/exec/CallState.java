@@ -7,7 +7,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 /** The state of a call that a rank's workers share; the caller sets it before the team starts. */
 public final class CallState {
 
-    /** The number of the call, from 1 on; wraps after 2^32 calls, which comparisons allow for. */
+    /** The number of the call, from 1; wraps after 2^32 calls, which comparisons allow for. */
     public int call;
 
     public View view;
@@ -16,8 +16,8 @@ public final class CallState {
     public long startNs;
 
     /**
-     * By program: the number of the next piece to take; workers add. Pieces are numbered block
-     * after block in the program's order, and within a block by its parts of the columns.
+     * By program: the number of the next piece to take; workers increment it. Pieces are numbered
+     * block after block in the program's order, and within a block by its parts of the columns.
      */
     public final AtomicInteger[] nextPiece;
 

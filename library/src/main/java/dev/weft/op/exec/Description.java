@@ -23,18 +23,18 @@ import java.util.Set;
 import java.util.function.Supplier;
 
 /**
- * What a caller wants of an operator, on CPUs or GPUs. It is the same on all ranks, except for B.
+ * What a caller wants from an operator, on CPUs or GPUs. It is the same on all ranks, except for B.
  * Zeros and nulls leave the choice to Weft.
  *
- * @param scaling of an A of 8 bits, whose rows have scales in front; else null
- * @param k columns of A as it is gathered, bytes where it has scales
- * @param outType of the products
- * @param columns N of each product; none where A is gathered only
- * @param plans of all ranks, in place of an algorithm, a cut and lanes
- * @param engine the name of what multiplies
+ * @param scaling the scaling of an A of 8 bits, whose rows have scales in front; else null
+ * @param k columns of A as it is gathered; bytes if it has scales
+ * @param outType the type of the products
+ * @param columns N of each product; empty if A is only gathered
+ * @param plans the plans of all ranks, instead of an algorithm, a cut and lanes
+ * @param engine the name of the engine that multiplies
  * @param computeWorkers threads or thread blocks of a rank that multiply
  * @param commWorkers threads or streams of a rank that move chunks
- * @param features what is wanted besides
+ * @param features further options
  */
 public record Description(
         Shards shards,
@@ -53,13 +53,13 @@ public record Description(
 
     private static final System.Logger LOG = System.getLogger("dev.weft");
 
-    /** What not every operator does. */
+    /** Options that not every operator has. */
     public enum Feature {
-        /** Gathered A is left for the caller. */
+        /** Keeps gathered A for the caller. */
         KEPT("keeping gathered A"),
-        /** Shards arrive in two buffers in turn, and no gathered A exists. */
+        /** Shards arrive in two alternating buffers, and gathered A is never stored. */
         PING_PONG("ping-pong buffers"),
-        /** Shards land beside each other, along the last dimension. */
+        /** Shards are gathered side by side, along the last dimension. */
         SIDE_BY_SIDE("gathering side by side"),
         /** Rows wait for a counter of the lane that brings them before they look at flags. */
         SUMMARIES("waiting for summaries"),
@@ -88,7 +88,7 @@ public record Description(
         return columns.isEmpty();
     }
 
-    /** What all ranks must have in common, to be settled before anything is planned. */
+    /** Adds what all ranks must have in common, before anything is planned. */
     public void agree(Agreement agreement, Fabric fabric) {
         agreement.on("K", k);
         agreement.on("M", shards.totalRows());
@@ -110,14 +110,18 @@ public record Description(
         }
     }
 
-    /** What is to be done, for the search for a plan, and whether gathered A is there after. */
+    /**
+     * The problem, for the search for a plan.
+     *
+     * @param keeps whether gathered A is available afterwards
+     */
     public Problem problem(boolean keeps, int workers, int lanes, Hosts hosts) {
         return new Problem(
                 shards, k, columns, aType, outType, keeps, workers, lanes, cut, hosts, Map.of(),
                 null);
     }
 
-    /** Refuses plans of the caller's that are for another A. */
+    /** Refuses the caller's plans if they are for another A. */
     public void checkGiven() {
         if (plans == null) {
             return;
@@ -134,7 +138,7 @@ public record Description(
         }
     }
 
-    /** What the checker cannot know: what is wanted besides the plan. */
+    /** Checks what the plan checker cannot know: what is wanted beyond the plan. */
     public void checkRuns(RankPlan plan) {
         if (wants(Feature.KEPT) && plan.storage() == RankPlan.Storage.PING_PONG) {
             throw new IllegalArgumentException(
@@ -151,15 +155,15 @@ public record Description(
     }
 
     /**
-     * Compares plans with those of the other ranks, if there is a fabric, and has the first rank
-     * prove them where Weft has not written them. Collective.
+     * Compares plans with those of the other ranks, if there is a fabric, and lets the first rank
+     * prove them if Weft has not written them. Collective.
      */
     public static List<RankPlan> agreed(List<RankPlan> plans, Fabric fabric, Hosts hosts) {
         return agreed(plans, fabric, () -> PlanChecker.checkGiven(plans, hosts));
     }
 
     /**
-     * As {@link #agreed(List, Fabric, Hosts)}.
+     * Like {@link #agreed(List, Fabric, Hosts)}.
      *
      * @param proof says what it has not proved, and why
      */

@@ -7,17 +7,17 @@ import java.util.function.Supplier;
 import java.util.stream.Collectors;
 
 /**
- * An epilogue that fits the products of one operator, for those who apply it on CPUs or GPUs.
+ * An epilogue that fits the products of one operator, for the code that applies it on CPUs or GPUs.
  *
  * @param text the names of the steps, for messages
- * @param biases of each product that a bias is added to; none if no step adds one
- * @param residuals asked for the residual as a call starts; null if no step adds one
- * @param cols of the residual
+ * @param biases the bias of each product; empty if no step adds one
+ * @param residuals gives the residual when a call starts; null if no step adds one
+ * @param cols the columns of the residual
  */
 public record EpilogueSteps(
         String text, List<Kind> kinds, List<float[]> biases, Supplier<?> residuals, long cols) {
 
-    /** What a step does. Kernels know steps by their numbers. */
+    /** The kind of a step. Kernels identify steps by their numbers. */
     public enum Kind {
         BIAS("bias"),
         RELU("relu"),
@@ -33,23 +33,23 @@ public record EpilogueSteps(
             this.text = text;
         }
 
-        /** The name by which users know it. */
+        /** The name that users know. */
         public String text() {
             return text;
         }
 
-        /** From 1 on; at most 7. */
+        /** From 1 to at most 7. */
         public int number() {
             return ordinal() + 1;
         }
     }
 
-    /** Whether one result is made of two products. */
+    /** Whether one result is made from two products. */
     public boolean joins() {
         return kinds.contains(Kind.SWIGLU);
     }
 
-    /** All ranks must have the same steps. They are compared by a number, with a digit for each. */
+    /** All ranks must have the same steps. They are compared as a number, one digit per step. */
     public void agree(Agreement agreement) {
         String digits =
                 Arrays.stream(Kind.values())
@@ -60,12 +60,12 @@ public record EpilogueSteps(
                 kinds.stream().mapToLong(Kind::number).reduce(0, (n, digit) -> 10 * n + digit));
     }
 
-    /** What an operand that does not fit is refused with. */
+    /** The error for an operand that does not fit. */
     public IllegalArgumentException misfit(String what, String right) {
         return misfit(text, what, right);
     }
 
-    /** Likewise, before there are steps that fit. */
+    /** The error for an operand that does not fit, before there are steps that fit. */
     public static IllegalArgumentException misfit(String text, String what, String right) {
         return new IllegalArgumentException(
                 "epilogue '%s': %s: expected %s".formatted(text, what, right));

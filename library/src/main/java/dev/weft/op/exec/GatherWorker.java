@@ -9,7 +9,7 @@ import dev.weft.plan.RankPlan;
 import dev.weft.plan.RankPlan.Lane;
 import dev.weft.plan.RankPlan.Transfer;
 
-/** Gathers all shards by the fabric's own all-gather, in place of lanes, and raises all flags. */
+/** Gathers all shards by the fabric's own all-gather instead of lanes, and raises all flags. */
 public final class GatherWorker extends Worker {
 
     private final Transport fabric;
@@ -42,7 +42,7 @@ public final class GatherWorker extends Worker {
             return;
         }
         long start = System.nanoTime();
-        // Who has started the call gathers too, whatever else it still waits for.
+        // A rank that has started the call will also gather, whatever else it still waits for.
         for (int r = 0; r < starts.length; r++) {
             int ready = memory.ready(state.call, r, plan.chunks().count(r) - 1);
             fabric.await(memory.region(), r, memory.readyAt(), ready, starts[r]);

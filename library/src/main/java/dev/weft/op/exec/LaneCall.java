@@ -4,7 +4,7 @@ import dev.weft.fabric.FailureReport;
 import dev.weft.op.Operator.View;
 import java.util.List;
 
-/** An operator's latest call, as the words in its host memory show it. */
+/** An operator's latest call, as seen from the words in its host memory. */
 public record LaneCall(Workspace workspace, List<LaneWorker> lanes) implements CallReport.Call {
 
     @Override

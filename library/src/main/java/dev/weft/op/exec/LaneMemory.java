@@ -14,19 +14,19 @@ public interface LaneMemory {
     /**
      * The transfer of one chunk in the calls that use {@code half}.
      *
-     * @param counterAt where the lane counts what it has brought there, or -1
+     * @param counterAt the word in which the lane counts what it has brought there, or -1
      */
     Move move(Transfer transfer, Chunk chunk, int half, long counterAt);
 
-    /** What a transfer moves, in the words of whoever waits for it. */
+    /** What a transfer moves, in the same words as the waits for it. */
     String what(Transfer transfer);
 
-    /** What must have come before a transfer starts; null where it is there with the call. */
+    /** What must have happened before a transfer starts; null if the call's start is enough. */
     Awaited need(Transfer transfer);
 
-    /** The word of the sender's part that tells of it. */
+    /** The word of the sender's part that signals it. */
     long neededAt(Transfer transfer);
 
-    /** What that word has reached then. */
+    /** The value that this word must have reached. */
     int needed(Transfer transfer, int call);
 }

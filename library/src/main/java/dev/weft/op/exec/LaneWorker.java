@@ -13,9 +13,9 @@ import dev.weft.plan.RankPlan.Lane;
 import dev.weft.plan.RankPlan.Transfer;
 
 /**
- * Executes one lane: for each transfer in order, waits for what it needs and hands it to a mover,
+ * Executes one lane: for each transfer in order, waits for what it needs and gives it to a mover,
  * which moves the chunk and raises its flag at the destination. Raising the flag is a release. It
- * pairs with the acquire of whoever waits for the chunk: the destination's compute workers, and
+ * pairs with the acquire of all that wait for the chunk: the destination's compute workers, and
  * lanes that forward.
  */
 public final class LaneWorker extends Worker implements AutoCloseable {
@@ -38,15 +38,15 @@ public final class LaneWorker extends Worker implements AutoCloseable {
     private final ChunkMover mover;
     private final long[] startNs;
 
-    /** Two per transfer; 0 where it had not to wait. */
+    /** Two per transfer; 0 if it did not have to wait. */
     private final long[] waitStartNs;
 
     private final long[] waitEndNs;
 
-    /** By transfer; written by whichever thread sees it end, read once all have. */
+    /** By transfer; written by whichever thread sees it end, read once all have ended. */
     private final long[] endNs;
 
-    /** Transfers of the call that the mover has been given. */
+    /** How many transfers of the call the mover has been given. */
     private int given;
 
     public LaneWorker(Lane lane, Workspace workspace) {
@@ -63,7 +63,8 @@ public final class LaneWorker extends Worker implements AutoCloseable {
     }
 
     /**
-     * @param counterAt where the lane counts what it has brought to each destination, or -1
+     * @param counterAt the word in which the lane counts what it has brought to each destination,
+     *     or -1
      */
     public LaneWorker(
             Lane lane,
@@ -125,7 +126,7 @@ public final class LaneWorker extends Worker implements AutoCloseable {
         logSpans();
     }
 
-    /** What was moved in the call, for an error; while the lane does not run. */
+    /** What was moved in the call, for an error. The lane must not be running. */
     public FailureReport.Sent sent() {
         return SentRuns.of(toString(), given, transfers.length, i -> run(transfers[i]));
     }
@@ -140,7 +141,7 @@ public final class LaneWorker extends Worker implements AutoCloseable {
                 transfer.chunk());
     }
 
-    /** Ends what the mover holds; no call may be under way. */
+    /** Closes the mover; no call may be running. */
     @Override
     public void close() {
         mover.close();
@@ -155,7 +156,7 @@ public final class LaneWorker extends Worker implements AutoCloseable {
         }
     }
 
-    /** {@code which} says which of the two waits of a transfer it is. */
+    /** {@code which} is the number of the wait; a transfer has two. */
     private void await(int i, int home, long word, int value, Awaited need, int which) {
         int at = 2 * i + which;
         waitStartNs[at] = 0;
@@ -176,7 +177,7 @@ public final class LaneWorker extends Worker implements AutoCloseable {
                 Summaries.value(state.call, places[i], counts[transfers[i].to()]));
     }
 
-    /** Any thread: the chunk's old place is no longer needed for it. */
+    /** Notes that the chunk's source is free again. Thread-safe. */
     private void ended(int i) {
         endNs[i] = System.nanoTime();
         releases.used(transfers[i].source());
@@ -184,8 +185,8 @@ public final class LaneWorker extends Worker implements AutoCloseable {
     }
 
     /**
-     * One thing after the other, though several moves may be under way at once: each has the time
-     * in which it was the oldest of them, and a wait only what was left idle.
+     * Logs one span after the other, though several moves may run at once: a move's span is the
+     * time in which it was the oldest of them, and a wait's only what was left idle.
      */
     private void logSpans() {
         long free = 0;

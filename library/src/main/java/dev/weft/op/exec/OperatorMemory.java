@@ -20,17 +20,17 @@ import java.lang.foreign.MemorySegment;
  * <pre>
  * byte 0      4 bytes       start word: the number of the latest call this rank has started
  * byte 64     4 bytes       staged word: chunks of its shard that this rank has put into its halves,
- *                           over all calls (only where they come one by one, from a GPU)
- * byte 128    4 bytes       release word: shards that this rank is done with, over all calls (only
- *                           where shards land in ping-pong buffers)
+ *                           over all calls (only if they come one by one, from a GPU)
+ * byte 128    4 bytes       release word: shards that this rank has released, over all calls (only
+ *                           with ping-pong buffers)
  * byte 192    4 bytes       end word: the number of the latest call that this rank has awaited (only
- *                           where peers may read its results)
+ *                           if peers may read its results)
  * byte 256    4 bytes each  progress flags, one per chunk: the number of the latest call in which
  *                           it arrived; each source's flags are aligned to 128 bytes
  * 128 bytes   4 bytes each  summary counters, one per lane of every rank, 128 bytes apart (only
- *                           where they are wanted)
- * page        2 halves      this rank's shard, [rows, K], unless it lies in gathered A
- * page        2 halves      what lands here: gathered A, or two ping-pong buffers, or nothing
+ *                           if they are wanted)
+ * page        2 halves      this rank's shard, [rows, K], unless it is part of gathered A
+ * page        2 halves      what arrives here: gathered A, or two ping-pong buffers, or nothing
  * </pre>
  *
  * Bytes 32 and 48 hold words of operators on GPUs. The owner writes its own words and its shards; a
@@ -65,16 +65,16 @@ public final class OperatorMemory {
     private final long landingPitchBytes;
     private final long landingHalfBytes;
 
-    /** By half and rank; null where the rank is on another host. */
+    /** By half and rank; null if the rank is on another host. */
     private final Matrix[][] shards;
 
     private final Matrix[][] landings;
 
     /**
-     * Rows without gaps, and so many summary counters per rank. Collective.
+     * Memory with rows without gaps, and {@code lanes} summary counters per rank. Collective.
      *
-     * @param shardsLand whether each rank's shard lies in its own gathered A, at its place there:
-     *     then it is in the result without a copy
+     * @param shardsLand whether each rank's shard is in its place in its own gathered A, so that it
+     *     need not be copied there
      */
     public OperatorMemory(
             Transport fabric,
@@ -95,8 +95,8 @@ public final class OperatorMemory {
     }
 
     /**
-     * Host memory of ranks on GPUs: rows are {@code pitchBytes} apart, as on the device, and the
-     * chunks of a shard come one by one. Collective.
+     * Host memory for ranks on GPUs: rows are {@code pitchBytes} apart, as on the device, and the
+     * chunks of a shard arrive one by one. Collective.
      */
     public static OperatorMemory staged(
             Transport fabric, Chunks chunks, DType dtype, long pitchBytes) {
@@ -156,19 +156,19 @@ public final class OperatorMemory {
         }
     }
 
-    /** Where a half of {@code rank}'s shard begins in its part. */
+    /** The offset of a half of {@code rank}'s shard in its part. */
     public long shardAt(int rank, int half) {
         return shardsLand
                 ? landingAt(rank, half) + landedAt(rank)
                 : shardsAt + half * halfBytes(rows.rows(rank), pitchBytes);
     }
 
-    /** Where the shard of {@code source} begins in what lands. */
+    /** The offset of the shard of {@code source} in the memory for arrivals. */
     private long landedAt(int source) {
         return landingRow(source) * landingPitchBytes + landingCol(source) * dtype.bytes();
     }
 
-    /** Where a half of what lands at {@code rank} begins in its part. */
+    /** The offset of a half of the memory for arrivals in {@code rank}'s part. */
     public long landingAt(int rank, int half) {
         long ownHalves = shardsLand ? 0 : HALVES * halfBytes(rows.rows(rank), pitchBytes);
         return shardsAt + ownHalves + half * landingHalfBytes;
@@ -187,7 +187,7 @@ public final class OperatorMemory {
         return new Matrix(part, dtype, rowCount, colCount, pitch / dtype.bytes());
     }
 
-    /** Host memory of a GPU is pinned, so that there must be some. */
+    /** Never zero: host memory of a GPU is pinned, which needs some memory. */
     private long halfBytes(long rowCount, long pitch) {
         long counted = staged ? Math.max(1, rowCount) : rowCount;
         return roundUp(Math.multiplyExact(counted, pitch), PAGE_BYTES);
@@ -201,7 +201,7 @@ public final class OperatorMemory {
         return region;
     }
 
-    /** Bytes of this rank's part: all that the operator keeps where peers can reach it. */
+    /** Bytes of this rank's part: everything that the operator keeps where peers can reach it. */
     public long bytes(int rank) {
         return region.part(rank).byteSize();
     }
@@ -225,12 +225,12 @@ public final class OperatorMemory {
         return shards[half(call)][rank];
     }
 
-    /** Gathered A at {@code rank}; empty where none is kept. */
+    /** Gathered A of {@code rank}; empty if it is not kept. */
     public Matrix gathered(int rank, int call) {
         return landings[half(call)][rank];
     }
 
-    /** Where chunks land at {@code rank}: in that buffer where they are ping-pong buffers. */
+    /** Where chunks arrive at {@code rank}; for ping-pong, the given buffer. */
     public Matrix landing(int rank, int buffer, int call) {
         return landing == ArrivalPlace.PING_PONG ? landings[buffer][rank] : gathered(rank, call);
     }
@@ -238,8 +238,8 @@ public final class OperatorMemory {
     /**
      * The transfer of one chunk in the calls that use {@code half}.
      *
-     * @param fromBuffer the ping-pong buffer that a forward comes from
-     * @param counterAt where the lane counts what it has brought there, or -1
+     * @param fromBuffer the ping-pong buffer that a forward reads
+     * @param counterAt the word in which the lane counts what it has brought there, or -1
      */
     public Move move(Transfer transfer, Chunk chunk, int fromBuffer, int half, long counterAt) {
         boolean forward = transfer.isForward();
@@ -256,18 +256,18 @@ public final class OperatorMemory {
                 landingAt(transfer.to(), pingPong ? transfer.slot() : half) + inLanding,
                 landingPitchBytes,
                 chunk.rows(),
-                // With what pads them, whole rows travel in one piece.
+                // Whole rows travel in one piece, including their padding.
                 chunk.cols() == cols ? pitchBytes : chunk.cols() * dtype.bytes(),
                 flagAt(transfer.source(), transfer.chunk()),
                 counterAt);
     }
 
-    /** Where a chunk begins within its shard. */
+    /** The offset of a chunk in its shard. */
     public long inShard(Chunk chunk) {
         return chunk.firstRow() * shardPitchBytes + chunk.firstCol() * dtype.bytes();
     }
 
-    /** Where a chunk begins within what lands. */
+    /** The offset of a chunk in the memory for arrivals. */
     public long inLanding(Chunk chunk) {
         return landedAt(chunk.source())
                 + chunk.firstRow() * landingPitchBytes
@@ -284,17 +284,17 @@ public final class OperatorMemory {
         return staged;
     }
 
-    /** The word of a rank that tells when its own rows may be read. */
+    /** The word of a rank that says when its own rows may be read. */
     public long readyAt() {
         return staged ? STAGED_AT : START_AT;
     }
 
-    /** What that word of {@code source} reaches with its chunk {@code chunk} of a call. */
+    /** The value of that word of {@code source} once chunk {@code chunk} of a call may be read. */
     public int ready(int call, int source, int chunk) {
         return staged ? (call - 1) * chunks.count(source) + chunk + 1 : call;
     }
 
-    /** Has the fabric gather all shards of a call. Collective. */
+    /** Lets the fabric gather all shards of a call. Collective. */
     public void gatherBy(RowGather gather, int rank, int call) {
         long[] counts = new long[rows.ranks()];
         for (int r = 0; r < counts.length; r++) {
@@ -304,12 +304,12 @@ public final class OperatorMemory {
         gather.gather(region, shardAt(rank, half), landingAt(rank, half), pitchBytes, counts);
     }
 
-    /** The row at which the shard of {@code source} starts where it lands. */
+    /** The row at which the shard of {@code source} starts where it arrives. */
     public long landingRow(int source) {
         return landing == ArrivalPlace.ROWS ? rows.firstRow(source) : 0;
     }
 
-    /** The column at which the shard of {@code source} starts where it lands. */
+    /** The column at which the shard of {@code source} starts where it arrives. */
     public long landingCol(int source) {
         return landing == ArrivalPlace.COLUMNS ? source * cols : 0;
     }

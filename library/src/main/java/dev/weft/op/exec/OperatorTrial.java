@@ -10,15 +10,15 @@ import java.util.function.Function;
 /**
  * A trial of candidates, each as a prepared operator.
  *
- * @param fill writes something ordinary into a shard: memory that was never written is read faster
- *     than any that was, and zeros are multiplied with less power
+ * @param fill writes ordinary values into a shard: memory that was never written is read faster
+ *     than other memory, and multiplying zeros needs less power
  * @param <M> the matrices: in host memory, or on a GPU
  * @param <O> the operator
  */
 public record OperatorTrial<M, O extends Operator<M>>(
         Function<Candidate, O> operators, Consumer<M> fill) implements Trial<O> {
 
-    /** What shards are filled with, byte by byte: no zero and no NaN in any type. */
+    /** The byte that fills shards: no zero and no NaN in any type. */
     public static final byte ORDINARY = 0x3f;
 
     @Override

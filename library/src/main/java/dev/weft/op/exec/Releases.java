@@ -9,10 +9,10 @@ import dev.weft.plan.RankPlan.Transfer;
 import java.util.concurrent.atomic.AtomicIntegerArray;
 
 /**
- * Gives ping-pong buffers back to the lanes that fill them. A remote shard is released once its
- * rows are multiplied, with all parts of the columns, and forwarded and every shard before it is
- * released. The release word counts released shards over all calls. Does nothing where every shard
- * has a place of its own.
+ * Releases ping-pong buffers for the lanes that fill them. A remote shard is released once its rows
+ * are multiplied, with all parts of the columns, and forwarded, and every shard before it is
+ * released. The release word counts released shards over all calls. Does nothing if every shard has
+ * its own place.
  *
  * <p>Memory order: every use ends with a decrement, which releases what its worker has read, and
  * the last decrement acquires all others. Publishing the word, after that, pairs with the acquire
@@ -26,10 +26,10 @@ public final class Releases {
     private final int remoteShards;
     private final boolean active;
 
-    /** By source: which of the shards it is that are released, from 1 on. */
+    /** By source: the number of its shard in the order of releases, from 1. */
     private final int[] numbers;
 
-    /** By number: pieces of row blocks and forwards of the shard. */
+    /** By number: how many pieces of row blocks and forwards the shard has. */
     private final int[] pieces;
 
     private final int[] forwards;
@@ -37,7 +37,7 @@ public final class Releases {
     private int call;
     private int released;
 
-    /** Where every row block is multiplied in {@code columnParts} pieces. */
+    /** For row blocks that are multiplied in {@code columnParts} pieces. */
     public Releases(RankPlan plan, Transport fabric, OperatorMemory memory, int columnParts) {
         this.fabric = fabric;
         this.memory = memory;
@@ -58,20 +58,20 @@ public final class Releases {
         }
     }
 
-    /** What the release word must have reached before a transfer with this credit may land. */
+    /** What the release word must have reached before a transfer with this credit may start. */
     public int needed(int ofCall, int credit) {
         return (ofCall - 1) * remoteShards + credit;
     }
 
     /**
-     * How far past what a transfer needs the word can be: its owner may have released all shards of
-     * this call, and all of the next one if nothing lands in that.
+     * How far the word can be past what a transfer needs: its owner may have released all shards of
+     * this call, and all of the next one if nothing arrives in that.
      */
     public int mostAhead() {
         return 2 * remoteShards;
     }
 
-    /** Called before the workers start; {@code ofView} says which uses there will be. */
+    /** Called before the workers start; {@code ofView} says what will use the buffers. */
     public synchronized void begin(int ofCall, View ofView) {
         if (!active) {
             return;
@@ -82,13 +82,16 @@ public final class Releases {
             int uses =
                     (ofView == View.COMM_ONLY ? 0 : pieces[number])
                             + (ofView == View.COMPUTE_ONLY ? 0 : forwards[number]);
-            // Nothing lands when only the product runs: its blocks need not hold anything back.
+            // If only the product runs, nothing arrives: its blocks need not hold anything back.
             left.set(number, ofView == View.COMPUTE_ONLY ? 0 : uses);
         }
         advance();
     }
 
-    /** A piece of a block or a forward of the shard of {@code source} is done. Any worker calls. */
+    /**
+     * Notes that a piece of a block, or a forward, of the shard of {@code source} is done.
+     * Thread-safe.
+     */
     public void used(int source) {
         if (active && source != rank && left.decrementAndGet(numbers[source]) == 0) {
             advance();

@@ -6,15 +6,18 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.function.IntFunction;
 
-/** Sums up what a lane has moved: consecutive chunks become one run. */
+/** Summarizes what a lane has moved: consecutive chunks become one run. */
 public final class SentRuns {
 
-    /** What an error tells of a lane that has moved very many pieces. */
+    /** The most runs that an error lists for a lane. */
     private static final int MOST_RUNS = 256;
 
     private SentRuns() {}
 
-    /** What {@code done} moves of {@code of} have sent; {@code moves} has each as a run of one. */
+    /**
+     * What the first {@code done} of {@code of} moves have sent; {@code moves} gives each as a run
+     * of one.
+     */
     public static Sent of(String lane, int done, int of, IntFunction<Run> moves) {
         List<Run> runs = new ArrayList<>();
         Run latest = null;
@@ -25,7 +28,7 @@ public final class SentRuns {
         return new Sent(lane, done, of, latest, runs);
     }
 
-    /** As the end of a run where it follows on one; the pieces of a chunk are told once. */
+    /** Extends the last run if the chunk follows it; the pieces of a chunk count once. */
     private static void add(Run chunk, List<Run> runs) {
         for (int r = runs.size() - 1; r >= 0; r--) {
             Run run = runs.get(r);

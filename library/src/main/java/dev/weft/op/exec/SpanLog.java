@@ -5,7 +5,7 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * One worker's spans of the call under way, in preallocated arrays. Recording costs two clock reads
+ * One worker's spans of the running call, in preallocated arrays. Recording costs two clock reads
  * and ten stores and allocates nothing, so it is always on. Only the worker writes it; it is read
  * once the call has ended.
  */
@@ -95,7 +95,7 @@ public final class SpanLog {
         return new Timeline.Track(name, spans);
     }
 
-    /** A GPU's call begins, by its own clock, some microseconds after threads of the host do. */
+    /** A GPU's call begins, by its own clock, some microseconds after the host's threads do. */
     private static long sinceNs(long ns, long originNs) {
         return Math.max(0, ns - originNs);
     }

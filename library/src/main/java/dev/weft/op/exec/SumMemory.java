@@ -17,8 +17,8 @@ import java.lang.foreign.MemorySegment;
 import java.util.List;
 
 /**
- * The memory of a product that is summed over ranks, where peers can reach it. The layout of each
- * rank's part:
+ * The memory of a product that is summed over ranks; peers can reach it. The layout of each rank's
+ * part:
  *
  * <pre>
  * byte 0      4 bytes       start word: the number of the latest call this rank has started
@@ -30,11 +30,11 @@ import java.util.List;
  *                           in the type in which they travel
  * </pre>
  *
- * The first slot has what the rank multiplies itself: sums that arrive there are gone on from in
- * place. A flag and its chunk's place are written by the one rank whose lane delivers it.
+ * The first slot has what the rank multiplies itself: it continues arriving sums in place. A flag
+ * and its chunk's place are written by the one rank whose lane delivers it.
  *
- * <p>Reuse: a rank starts a call once every peer has started the one before, so peers write into
- * the half that this rank used two calls ago, or is using.
+ * <p>Reuse: a rank starts a call once every peer has started the one before. So peers write into
+ * the half that this rank used two calls ago, or into the one it is using.
  */
 public final class SumMemory implements LaneMemory {
 
@@ -51,15 +51,15 @@ public final class SumMemory implements LaneMemory {
     private final int slots;
     private final DType wire;
 
-    /** By rank and slot: whether it has rows of others, and whether any arrive. */
+    /** By rank and slot: whether it has rows of other ranks, and whether any arrive. */
     private final boolean[][] ofOthers;
 
     private final boolean[][] arrive;
 
-    /** By slot and tag: as what a chunk that arrives at this rank is awaited; else null. */
+    /** By slot and tag: the wait for a chunk that arrives at this rank; else null. */
     private final Awaited[][] arriving;
 
-    /** By tag: whether others' sums come to this rank to be added. */
+    /** By tag: whether other ranks' sums arrive here to be added. */
     private final boolean[] added;
 
     private final Matrix[][] inputs;
@@ -68,9 +68,9 @@ public final class SumMemory implements LaneMemory {
     /**
      * Collective.
      *
-     * @param plans of all ranks
+     * @param plans the plans of all ranks
      * @param inner how K is spread over the ranks
-     * @param wire type of sums that are sent to be added
+     * @param wire the type of sums that are sent to be added
      */
     public SumMemory(
             Transport fabric, List<RankPlan> plans, Shards inner, DType aType, DType wire) {
@@ -139,7 +139,7 @@ public final class SumMemory implements LaneMemory {
         return new Awaited(what, transfer.from(), transfer.source(), transfer.chunk(), 1);
     }
 
-    /** Of the sums in a slot. */
+    /** The type of the sums in a slot. */
     private DType type(int slot) {
         return slot < Reduction.slotOf(0) ? DType.FP32 : wire;
     }
@@ -157,7 +157,7 @@ public final class SumMemory implements LaneMemory {
         return chunks.shards().totalRows();
     }
 
-    /** Rows of C that a slot of {@code of} has room for. */
+    /** How many rows of C a slot of {@code of} holds. */
     private long slotRows(int of, int slot) {
         if (ofOthers[of][slot]) {
             return rows();
@@ -194,17 +194,17 @@ public final class SumMemory implements LaneMemory {
         return region.part(rank).byteSize();
     }
 
-    /** The place of the A of {@code of} in a call: this rank's, or one whose K it sums over. */
+    /** The A of {@code of} in a call: this rank's, or one whose K it sums over. */
     public Matrix input(int of, int call) {
         return inputs[OperatorMemory.half(call)][of];
     }
 
-    /** Sums of this rank's slot in a call, of {@link #firstRow} and the rows after it. */
+    /** The sums in this rank's slot in a call, from {@link #firstRow} on. */
     public Matrix sums(int slot, int call) {
         return sums[OperatorMemory.half(call)][slot];
     }
 
-    /** The row of C that this rank's slot begins with. */
+    /** The first row of C in this rank's slot. */
     public long firstRow(int slot) {
         return firstRow(rank, slot);
     }
@@ -218,12 +218,12 @@ public final class SumMemory implements LaneMemory {
         return arriving[slot][tag] != null;
     }
 
-    /** As what a chunk that arrives is awaited. */
+    /** The wait for a chunk that arrives. */
     public Awaited arrival(int slot, int tag) {
         return arriving[slot][tag];
     }
 
-    /** The flag that tells that a chunk has arrived in a slot. */
+    /** The flag that says that a chunk has arrived in a slot. */
     public long flagAt(int slot, int tag) {
         return FLAGS_AT + Integer.BYTES * ((long) slot * chunks.total() + tag);
     }
@@ -233,7 +233,7 @@ public final class SumMemory implements LaneMemory {
         return flagAt(slots, tag);
     }
 
-    /** The flag that tells this rank's lanes that all that it adds to a chunk's sums is added. */
+    /** The flag that tells this rank's lanes that it has added everything to a chunk's sums. */
     public long summedAt(int tag) {
         return flagAt(slots + 1, tag);
     }
@@ -243,7 +243,7 @@ public final class SumMemory implements LaneMemory {
         return slotAt(of, half, slot) + (row - firstRow(of, slot)) * pitchBytes(slot);
     }
 
-    /** Whether whole sums are handed on that came from another rank. */
+    /** Whether the transfer forwards whole sums that arrived from another rank. */
     private boolean forwards(Transfer transfer) {
         return transfer.slot() == Reduction.WHOLE && arrives(Reduction.WHOLE, transfer.tag());
     }

@@ -10,8 +10,8 @@ import java.util.Arrays;
  * Counters of what each lane has delivered, as an alternative to several flags per row block. A
  * counter at a destination belongs to one lane of one rank, its only writer. After chunk i of the n
  * that the lane brings there in a call, it holds (call - 1) n + i. This value follows from the
- * call's number, so calls that move nothing leave no gap. A block that comes by several lanes waits
- * for the counter of each.
+ * call's number, so calls that move nothing leave no gap. A block that arrives by several lanes
+ * waits for the counter of each.
  */
 public final class Summaries {
 
@@ -21,7 +21,7 @@ public final class Summaries {
     /** By source and chunk, at this rank. */
     private final Place[][] places;
 
-    /** The counter that tells of a chunk, its place there, and as what it is awaited. */
+    /** The counter that covers a chunk, the chunk's place in it, and the wait for it. */
     private record Place(int initiator, int lane, int place, int count, Awaited awaited) {}
 
     public Summaries(RankPlan plan, boolean active) {
@@ -40,7 +40,7 @@ public final class Summaries {
         for (Transfer transfer : lane.transfers()) {
             boolean put = transfer.initiator() == Transfer.Initiator.SENDER;
             int initiator = put ? transfer.from() : rank;
-            // The lane may have brought all of the next call as well.
+            // The lane may already have brought all of the next call.
             Awaited awaited =
                     Awaited.chunk(initiator, transfer.source(), transfer.chunk()).within(2 * count);
             places[transfer.source()][transfer.chunk()] =
@@ -59,18 +59,18 @@ public final class Summaries {
                 places[first.source()][first.chunk()].initiator(), arrivals.index());
     }
 
-    /** The counter that tells when a chunk is here. */
+    /** The counter that says when a chunk has arrived. */
     public long wordFor(int source, int chunk, OperatorMemory memory) {
         Place place = places[source][chunk];
         return memory.summaryAt(place.initiator(), place.lane());
     }
 
-    /** What that counter then holds at least. */
+    /** The value that this counter must have reached. */
     public int valueFor(int source, int chunk, int call) {
         return value(call, places[source][chunk].place(), places[source][chunk].count());
     }
 
-    /** As what it is awaited. */
+    /** The wait for it. */
     public Awaited awaitedFor(int source, int chunk) {
         return places[source][chunk].awaited();
     }

@@ -11,16 +11,16 @@ import java.util.function.Consumer;
  *
  * <p>Memory order: what the starter wrote before {@link #start} is visible to the tasks (volatile
  * {@code round}); what the tasks wrote is visible after {@link #await} (volatile {@code finished}).
- * Waiting for the team needs no deadline of its own: each task's waits have theirs.
+ * Waiting for the team needs no deadline: each task's waits have one.
  */
 public final class Team implements AutoCloseable {
 
-    /** Looks before parking; a round often follows the last one closely. */
+    /** Polls before parking; a round often follows the last one closely. */
     private static final int SPINS = 100;
 
     private final Thread[] threads;
 
-    /** The task that whoever awaits a round runs itself, or null. */
+    /** The task that the thread that awaits a round runs itself, or null. */
     private final Runnable awaited;
 
     private final AtomicInteger running = new AtomicInteger();
@@ -42,8 +42,8 @@ public final class Team implements AutoCloseable {
     /**
      * One thread per task, except for {@code awaited}.
      *
-     * @param awaited a task that {@link #await} runs, where a round is too short to hand it over to
-     *     a thread; null for none
+     * @param awaited a task that {@link #await} runs, if a round is too short to hand it to a
+     *     thread; null for none
      * @param first what a task's thread does once, before its first round
      * @param onError gets what a task throws, on the task's thread
      */
@@ -69,7 +69,7 @@ public final class Team implements AutoCloseable {
                 thread.start();
             }
         } catch (Throwable e) {
-            // The system has no more threads to give: those it gave must not wait for ever.
+            // The system is out of threads: those that were started must not wait for ever.
             close();
             throw e;
         }
@@ -94,7 +94,7 @@ public final class Team implements AutoCloseable {
         } catch (Throwable e) {
             onError.accept(e);
         } finally {
-            // Whatever happens: who awaits the round has no deadline.
+            // Always: the thread that awaits the round has no deadline.
             ended(of);
         }
     }
@@ -152,7 +152,7 @@ public final class Team implements AutoCloseable {
         }
     }
 
-    /** Ends the threads; no round may be under way. */
+    /** Stops the threads; no round may be running. */
     @Override
     public void close() {
         closed = true;

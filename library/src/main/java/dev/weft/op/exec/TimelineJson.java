@@ -8,10 +8,10 @@ import dev.weft.op.Timeline;
 import java.io.IOException;
 import java.util.List;
 
-/** Writes timelines as records have them. */
+/** Writes timelines for records. */
 public record TimelineJson(JsonGenerator json) {
 
-    /** The fields of a timeline, into the object that is open. */
+    /** Writes the fields of a timeline into the open object. */
     public static void write(JsonGenerator json, Timeline timeline) throws IOException {
         json.writeNumberField("startNs", timeline.startNs());
         json.writeNumberField("elapsedNs", timeline.elapsedNs());
@@ -25,7 +25,7 @@ public record TimelineJson(JsonGenerator json) {
         json.writeEndArray();
     }
 
-    /** A line each, however the rest is indented: there are very many of them. */
+    /** One line for each, however the rest is indented: there may be very many. */
     private void spans(List<Timeline.Span> spans) throws IOException {
         PrettyPrinter indented = json.getPrettyPrinter();
         json.writeFieldName("spans");

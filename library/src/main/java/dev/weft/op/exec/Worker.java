@@ -1,6 +1,6 @@
 package dev.weft.op.exec;
 
-/** What one thread of a rank does in every call, and the spans that it leaves. */
+/** What one thread of a rank does in every call, with a log of its spans. */
 public abstract class Worker implements Runnable {
 
     protected final SpanLog log;
@@ -13,7 +13,7 @@ public abstract class Worker implements Runnable {
         return log;
     }
 
-    /** By which the thread is called. */
+    /** The name of the thread. */
     @Override
     public final String toString() {
         return log.name();

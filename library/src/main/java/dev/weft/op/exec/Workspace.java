@@ -6,7 +6,7 @@ import dev.weft.plan.RankPlan;
 /**
  * What the workers of one rank share: the plan, the memory and the state of the call.
  *
- * @param columnParts pieces in which workers take a row block, each with some of the columns
+ * @param columnParts how many pieces a row block is cut into by columns for the workers
  */
 public record Workspace(
         RankPlan plan,
@@ -18,7 +18,7 @@ public record Workspace(
         Summaries summaries,
         int columnParts) {
 
-    /** With whole row blocks. */
+    /** A workspace with whole row blocks. */
     public static Workspace of(
             RankPlan plan, Transport fabric, OperatorMemory memory, boolean summaries) {
         return of(plan, fabric, memory, summaries, 1);

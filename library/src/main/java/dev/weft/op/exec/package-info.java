@@ -1,5 +1,5 @@
 /**
  * Runs the lanes of a plan on one rank: the memory that peers can reach, the threads that move
- * chunks, and the spans and reports that they leave. Operators on CPUs and on GPUs share it.
+ * chunks, and their spans and reports. Operators on CPUs and on GPUs share it.
  */
 package dev.weft.op.exec;
