@@ -6,14 +6,14 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 
 /**
- * The block sizes of a product, chosen so that what is read again is in a near cache. Each size can
- * be set by a system property: {@code weft.gemm.depth}, {@code weft.gemm.rows}, {@code
+ * The block sizes of a product, chosen so that data that is read again is in a near cache. Each
+ * size can be set by a system property: {@code weft.gemm.depth}, {@code weft.gemm.rows}, {@code
  * weft.gemm.cols}. No size changes a bit of any product.
  *
- * @param depth columns of A, and rows of B, that a kernel sums in one go
- * @param rows of A that are packed at a time
- * @param cols of C whose sums are kept between two depths
- * @param cacheBytes up to which a B is taken to stay in a near cache
+ * @param depth columns of A, and rows of B, that a kernel sums at a time
+ * @param rows rows of A that are packed at a time
+ * @param cols columns of C whose sums are kept between two depths
+ * @param cacheBytes the size up to which a B is assumed to stay in a near cache
  */
 record Blocking(int depth, int rows, int cols, long cacheBytes) {
 
@@ -21,15 +21,15 @@ record Blocking(int depth, int rows, int cols, long cacheBytes) {
     private static final int COLS = 2048;
 
     /**
-     * All of B passes by once per block of rows, from a far cache. Measured there, kernels alone:
-     * 126 rows 0.92 of 504, 252 rows 0.97; 756 rows, more than half of the cache, 0.99 of it.
+     * All of B is read once per block of rows, from a far cache. Measured there, only kernels: 126
+     * rows 0.92 of 504, 252 rows 0.97; 756 rows, more than half of the cache, 0.99.
      */
     private static final int MOST_ROWS = 1024;
 
     private static final long L2_BYTES_IF_UNKNOWN = 512 * 1024;
     private static final Path CACHES = Path.of("/sys/devices/system/cpu/cpu0/cache");
 
-    /** Packed rows fill half of the second-level cache; panels of B and sums pass the rest. */
+    /** Packed rows fill half of the second-level cache; panels of B and sums use the rest. */
     static Blocking of(Tiles tiles) {
         long half = l2Bytes() / 2;
         int depth = property("weft.gemm.depth", tiles.depth(), 8192);
@@ -45,10 +45,10 @@ record Blocking(int depth, int rows, int cols, long cacheBytes) {
     }
 
     /**
-     * Rows that are packed at a time. With one panel every packed row is used once, so it should be
-     * used while it is in the nearest cache, unless B, which is read once per block of rows, would
-     * then come from a far one. Measured at 4096 x N x 4096, 12 rows against 504: N = 16 1.21, N =
-     * 64 1.13, and with two panels 0.87; at K = 16384, where B is far, 0.71 with N = 64.
+     * Rows that are packed at a time. With one panel, every packed row is used once, so it should
+     * be used while it is in the nearest cache, unless B, which is read once per block of rows,
+     * would then come from a far one. Measured at 4096 x N x 4096, 12 rows against 504: N = 16
+     * 1.21, N = 64 1.13, and with two panels 0.87; at K = 16384, where B is far, 0.71 with N = 64.
      */
     int rowsFor(PackedB b, int tileCols, int fewRows) {
         boolean onePanel = b.n() <= tileCols;
@@ -60,7 +60,7 @@ record Blocking(int depth, int rows, int cols, long cacheBytes) {
         return b.bytes() > cacheBytes;
     }
 
-    /** The size of the fewest equal blocks of at most {@code max}, so that no sliver is left. */
+    /** The size of the fewest equal blocks of at most {@code max}: no small rest is left. */
     static int even(long total, int max, int quantum) {
         long blocks = Math.max(1, Math.ceilDiv(total, max));
         return Math.max(quantum, roundUp((int) Math.ceilDiv(total, blocks), quantum));
@@ -78,14 +78,15 @@ record Blocking(int depth, int rows, int cols, long cacheBytes) {
                     return bytes(Files.readString(cache.resolve("size")).strip());
                 }
             } catch (IOException e) {
-                // Not Linux, or a machine that does not say: the loop ends with the usual size.
+                // Not Linux, or a machine that does not report it: the loop ends with the usual
+                // size.
                 break;
             }
         }
         return L2_BYTES_IF_UNKNOWN;
     }
 
-    /** Of a size as the kernel writes it: {@code 2048K}. */
+    /** The bytes of a size in the kernel's notation: {@code 2048K}. */
     static long bytes(String size) {
         return size.matches("[0-9]{1,9}K")
                 ? Long.parseLong(size.substring(0, size.length() - 1)) * 1024

@@ -1,18 +1,18 @@
 package dev.weft.gemm;
 
 /**
- * The deviation of a product from the float64 oracle. Infinities and NaNs where the oracle expects
- * them count as exact; elsewhere they make {@link #boundRatio} and {@link #maxAbsErr} infinite.
+ * The deviation of a product from the float64 oracle. Infinities and NaNs that the oracle expects
+ * count as exact; others make {@link #boundRatio} and {@link #maxAbsErr} infinite.
  *
  * @param elements elements compared
- * @param boundRatio the largest error as a share of what is allowed there; up to 1 is right
+ * @param boundRatio the largest error as a share of what is allowed there; up to 1 is correct
  * @param maxAbsErr the largest {@code |actual - expected|}
  * @param maxAbsExpected the largest finite {@code |expected|}
- * @param row row of the element with the largest share, -1 where nothing was compared
+ * @param row row of the element with the largest share; -1 if nothing was compared
  * @param col its column
  * @param actual its value
  * @param expected the oracle's value for it
- * @param notFinite elements that are infinite or NaN, and rightly so
+ * @param notFinite elements that are infinite or NaN, as expected
  */
 public record Deviation(
         long elements,
@@ -39,14 +39,14 @@ public record Deviation(
         return maxAbsErr / (maxAbsExpected + NEVER_ZERO);
     }
 
-    /** All in one line, as messages use it. */
+    /** A description in one line, for messages. */
     public String describe() {
         return String.format(
                 "%d elements, max_abs_err %.3e, rel_err %.3e, %.3g of the bound at [%d, %d]: %.9g instead of %.9g",
                 elements, maxAbsErr, relErr(), boundRatio, row, col, actual, expected);
     }
 
-    /** Both together; does not depend on their order. */
+    /** Both together, in either order. */
     Deviation merge(Deviation other) {
         Deviation worst = worseThan(other) ? this : other;
         return new Deviation(

@@ -70,10 +70,10 @@ final class DeviationMeter {
     }
 
     /**
-     * Where inputs are infinite or NaN, so is the exact value, and nothing else is right. Where
-     * they are finite, an infinity is right if the exact value, give or take, rounds to one in the
-     * output's type, or if a sum in fp32 can have got there: no partial sum, in whatever order, is
-     * over the sum of the positive terms or below that of the negative ones. NaN is the sum of two
+     * If inputs are infinite or NaN, so is the exact value, and nothing else is correct. If they
+     * are finite, an infinity is correct if the exact value, within its error, rounds to one in the
+     * output's type, or if a sum in fp32 can have reached it: no partial sum, in any order, is
+     * above the sum of the positive terms or below that of the negative ones. NaN is the sum of two
      * such infinities.
      */
     private boolean rightlyNotFinite(

@@ -20,12 +20,12 @@ final class ErrorBound {
         return 2 * Math.sqrt(k) * EPS32;
     }
 
-    /** What K steps may lose to underflow, beside {@link #relative}. */
+    /** What K steps may lose to underflow, in addition to {@link #relative}. */
     static double underflow(long k) {
         return 2 * Math.sqrt(k) * SMALLEST_FP32;
     }
 
-    /** What rounding to {@code dtype} may lose of a value of this size: half a unit. */
+    /** What rounding to {@code dtype} may lose for a value of this size: half a unit. */
     static double rounding(DType dtype, double magnitude) {
         int exponent = Math.max(Math.getExponent(magnitude), minExponent(dtype));
         return Math.scalb(dtype.epsilon() / 2, Math.min(exponent, maxExponent(dtype)));

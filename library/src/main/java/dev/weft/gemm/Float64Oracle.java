@@ -8,13 +8,13 @@ import java.util.function.LongUnaryOperator;
 import java.util.stream.LongStream;
 
 /**
- * The product of A and B in float64, to check engines against; it shares no code with any of them.
- * Judges an output by {@code |c - ref| <= 2 sqrt(K) eps32 (|A| x |B|)} plus one rounding to the
- * output's type. An element may be infinite or NaN only where the inputs are, where the exact value
- * rounds to infinity, or where a partial sum can have overflowed fp32. Any thread may call it; the
- * work is spread over all cores where the matrices may be read by all threads.
+ * The product of A and B in float64, to check engines; it shares no code with any of them. It
+ * accepts an output if {@code |c - ref| <= 2 sqrt(K) eps32 (|A| x |B|)} plus one rounding to the
+ * output's type. An element may be infinite or NaN only if the inputs are, if the exact value
+ * rounds to infinity, or if a partial sum can have overflowed fp32. Thread-safe; the work is spread
+ * over all cores if all threads may read the matrices.
  *
- * @param b [K, N], or [N, K] where {@code transposed}
+ * @param b [K, N], or [N, K] if {@code transposed}
  * @param more the share of {@code |A| x |B|} that may be lost in other ways than by fp32 sums
  */
 public record Float64Oracle(Matrix a, Matrix b, boolean transposed, double more) {
@@ -57,7 +57,7 @@ public record Float64Oracle(Matrix a, Matrix b, boolean transposed, double more)
         return check(c, rows.length, index -> rows[(int) index]);
     }
 
-    /** The float64 product of some rows, rounded to fp32; {@code rowsDone} hears of every strip. */
+    /** The float64 product of some rows, rounded to fp32; {@code rowsDone} hears of each strip. */
     public Matrix golden(long firstRow, long rows, Arena arena, LongConsumer rowsDone) {
         requireRows(firstRow, rows);
         Matrix target = Matrix.allocate(arena, DType.FP32, rows, n());
@@ -114,7 +114,7 @@ public record Float64Oracle(Matrix a, Matrix b, boolean transposed, double more)
         return Math.ceilDiv(n(), Float64Tile.COLS);
     }
 
-    /** Enough rows for some tiles on every core. */
+    /** Enough rows for several tiles on every core. */
     private long stripRows() {
         long wantedTiles = 4L * Runtime.getRuntime().availableProcessors();
         return Float64Tile.ROWS * Math.ceilDiv(wantedTiles, Math.max(1, colTiles()));
@@ -124,7 +124,7 @@ public record Float64Oracle(Matrix a, Matrix b, boolean transposed, double more)
         return shared(a) && shared(b);
     }
 
-    /** Whether other threads may read the matrix: an arena may be confined to one. */
+    /** Whether other threads may read the matrix: an arena may be confined to one thread. */
     private static boolean shared(Matrix matrix) {
         return matrix.data().isAccessibleBy(new Thread());
     }

@@ -4,22 +4,22 @@ import dev.weft.tensor.Matrix;
 import java.util.Arrays;
 import java.util.function.LongUnaryOperator;
 
-/** A tile of the float64 product and of that of magnitudes, over all of K. For one thread. */
+/** A tile of the float64 product and of the magnitudes' product, over all of K. For one thread. */
 final class Float64Tile {
 
     /** Rows of a full tile. */
     static final int ROWS = 64;
 
-    /** Columns of a full tile: many, since short loops are hardly ever in their vector part. */
+    /** Columns of a full tile: many, since short loops hardly reach their vectorized part. */
     static final int COLS = 512;
 
-    /** Rows of B in one go: so many of a tile's columns stay in the L1 cache. */
+    /** Rows of B at a time: with the tile's columns, they stay in the L1 cache. */
     private static final int DEPTH = 8;
 
-    /** Divides {@link #DEPTH}. More at once, and the compiler makes no vectors of them. */
+    /** Divides {@link #DEPTH}. The compiler does not vectorize more at once. */
     private static final int UNROLL = 4;
 
-    /** Receives each element; {@code index} counts rows in the order of the caller. */
+    /** Receives each element; {@code index} counts rows in the caller's order. */
     interface Visitor {
         void accept(long index, long col, double product, double magnitude);
     }
@@ -83,7 +83,7 @@ final class Float64Tile {
         }
     }
 
-    /** Beyond the last row of B there are zeros. */
+    /** Loads zeros beyond the last row of B. */
     private void load(long k, int depth) {
         if (depth < DEPTH) {
             Arrays.fill(aRows, 0);
@@ -114,8 +114,8 @@ final class Float64Tile {
     }
 
     /**
-     * Four rows of B into a row of sums. Arrays of their own with one index for all: so the
-     * compiler sees that they do not overlap, and makes vectors of them.
+     * Adds four rows of B to a row of sums. They are separate arrays with one common index, so the
+     * compiler sees that they do not overlap and vectorizes the loop.
      */
     private static void addRows(double[] a, int at, double[][] b, int first, double[] sums) {
         addRows(

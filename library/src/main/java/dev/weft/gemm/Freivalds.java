@@ -7,18 +7,18 @@ import java.util.stream.LongStream;
 /**
  * Checks {@code C ~ A x B} without computing the product: for random signs x, {@code C x} must be
  * {@code A (B x)}, which costs as much as reading the three matrices. Float64 throughout. For
- * finite matrices; any infinity or NaN is reported as wrong. Any thread may call it.
+ * finite matrices; any infinity or NaN is reported as wrong. Thread-safe.
  *
- * <p>Tolerance. Let {@code e_j} be the errors of one row of C. A right product keeps {@code |e_j|
+ * <p>Tolerance. Let {@code e_j} be the errors of one row of C. A correct product has {@code |e_j|
  * <= beta_j = 2 sqrt(K) eps32 (|A| x |B|)_j + rounding_j}. The signs are independent of C, so by
  * Hoeffding {@code |sum x_j e_j| > t |beta|} happens with a probability of at most {@code 2
  * exp(-t^2 / 2)}, where {@code |.|} is the Euclidean norm. {@code t} is chosen such that, over all
- * rows and rounds, a right product is refused once in a thousand million checks. By Cauchy-Schwarz
- * {@code (|A| x |B|)_j <= |a| |b_j|} for a row a of A and the columns of B, so {@code |beta| <= 2
- * sqrt(K) eps32 |a| |B|_F + |rounding|}, which needs no product. The float64 sums themselves may be
- * off by {@code (N + K) 2^-53 sqrt(N) |a| |B|_F}, which is added.
+ * rows and rounds, a correct product is refused once in a thousand million checks. By
+ * Cauchy-Schwarz {@code (|A| x |B|)_j <= |a| |b_j|} for a row a of A and the columns of B, so
+ * {@code |beta| <= 2 sqrt(K) eps32 |a| |B|_F + |rounding|}, which needs no product. The float64
+ * sums themselves may be off by {@code (N + K) 2^-53 sqrt(N) |a| |B|_F}, which is added.
  *
- * <p>Hence one wrong element is found in every round if its error is over twice the row's tolerance
+ * <p>So one wrong element is found in every round if its error is over twice the row's tolerance
  * (about {@code 12 sqrt(N)} times its own bound). Several large errors in a row cancel by chance in
  * at most every second round.
  */
@@ -29,9 +29,9 @@ public final class Freivalds {
     private static final int K_BLOCK = 1024;
 
     /**
-     * @param worstRatio the largest difference as a share of its tolerance; up to 1 is right
-     * @param worstRow where it is, -1 where C has no elements
-     * @param tolerance of that row
+     * @param worstRatio the largest difference as a share of its tolerance; up to 1 is correct
+     * @param worstRow its row; -1 if C has no elements
+     * @param tolerance the tolerance of that row
      */
     public record Result(double worstRatio, long worstRow, double tolerance) {
 
@@ -91,13 +91,13 @@ public final class Freivalds {
     }
 
     /**
-     * Checks some rows of C: those with an infinity or NaN, for instance, are for {@link
-     * Float64Oracle} to judge.
+     * Checks some rows of C. {@link Float64Oracle} can check the others, such as those with an
+     * infinity or NaN.
      *
-     * @param b [K, N], or [N, K] where {@code transposed}
+     * @param b [K, N], or [N, K] if {@code transposed}
      * @param rounds independent sign vectors, 1 to 64
      * @param more the share of {@code |A| x |B|} that may be lost in other ways than by fp32 sums
-     * @param wanted says of a row's number whether to check it
+     * @param wanted whether to check the row of that number
      */
     public static Result check(
             Matrix a,
@@ -137,7 +137,7 @@ public final class Freivalds {
                 .reduce(NOTHING, Result::worse);
     }
 
-    /** Sums a block of rows of B under every round's signs; returns its sum of squares. */
+    /** Sums a block of rows of B with every round's signs; returns its sum of squares. */
     private double signB(long block) {
         int from = (int) (block * K_BLOCK);
         int to = (int) Math.min(a.cols(), from + (long) K_BLOCK);
@@ -190,7 +190,7 @@ public final class Freivalds {
         double tolerance = tolerance(norms, Math.sqrt(squaresRounding));
         double worst = 0;
         for (double difference : differences) {
-            // Not Math.max alone: a NaN must count as wrong, and 0 of 0 as right.
+            // Not just Math.max: a NaN must count as wrong, and 0 of 0 as correct.
             double ratio = difference == 0 ? 0 : Math.abs(difference) / tolerance;
             worst = Double.isNaN(ratio) ? Double.POSITIVE_INFINITY : Math.max(worst, ratio);
         }
@@ -204,13 +204,13 @@ public final class Freivalds {
         return deviations * (chain + underflow + rounding) + float64;
     }
 
-    /** Flips the sign bit: a branch on random signs would often be predicted wrongly. */
+    /** Flips the sign bit: a branch on random signs would often be mispredicted. */
     private static double signed(double value, long signs, int round) {
         return Double.longBitsToDouble(
                 Double.doubleToRawLongBits(value) ^ (signs >>> round << (Long.SIZE - 1)));
     }
 
-    /** One bit per round for a column: a mixed counter, so that no memory is needed for them. */
+    /** One bit per round for a column: a mixed counter, so that signs need no memory. */
     private long signs(long col) {
         long z = seed + (col + 1) * 0x9E3779B97F4A7C15L;
         z = (z ^ (z >>> 30)) * 0xBF58476D1CE4E5B9L;

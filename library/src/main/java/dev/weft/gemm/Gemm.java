@@ -8,7 +8,7 @@ import java.lang.foreign.MemorySegment;
 
 /**
  * An engine that multiplies rows of A with a packed B. Engines hold no state: any thread may call
- * them, each with a {@link Scratch} of its own.
+ * them, each with its own {@link Scratch}.
  */
 public interface Gemm {
 
@@ -21,27 +21,27 @@ public interface Gemm {
     /** Rows are computed in multiples of this without waste. */
     int rowQuantum();
 
-    /** Columns are computed in multiples of this without waste; where ranges of them may begin. */
+    /** Columns are computed in multiples of this without waste; ranges of columns begin at them. */
     int colQuantum();
 
-    /** Rows per call from which on the engine runs at its full rate. */
+    /** Rows per call from which the engine runs at its full rate. */
     long blockRows();
 
-    /** A packed B of up to so many bytes stays in a near cache between two products. */
+    /** A packed B of up to this many bytes stays in a near cache between two products. */
     default long cacheBytes() {
         return 1L << 20;
     }
 
-    /** What an engine promises of the bits of its products. */
+    /** What an engine promises about the bits of its products. */
     enum Bits {
         /**
          * Each element is the chain of fused multiply-adds over k in order, in fp32: the same on
-         * every machine, in whatever call and with whatever other rows and columns it is computed.
+         * every machine, in any call and with any other rows and columns.
          */
         PORTABLE,
         /**
-         * The same in whatever call and with whatever other rows, but only with this engine: it
-         * adds in an order of its own.
+         * The same in any call and with any other rows, but only with this engine: it adds in its
+         * own order.
          */
         OWN,
         /** None; only the float64 bound holds. */
@@ -53,8 +53,9 @@ public interface Gemm {
     }
 
     /**
-     * Products that go on from each other have the bits of the whole one, as far as {@link #bits}
-     * promises any, where every part of K but the last is a multiple of this.
+     * The quantum of K for products that continue each other. If every part of K but the last is a
+     * multiple of it, the result has the bits of the whole product, as far as {@link #bits}
+     * promises any.
      */
     default int sumQuantum() {
         return 1;
@@ -68,7 +69,7 @@ public interface Gemm {
     /**
      * Copies B into the layout that this engine reads.
      *
-     * @param b [K, N], or [N, K] where {@code transposed}
+     * @param b [K, N], or [N, K] if {@code transposed}
      */
     default PackedB pack(Matrix b, boolean transposed, Arena arena) {
         long k = transposed ? b.cols() : b.rows();
@@ -82,23 +83,23 @@ public interface Gemm {
     long packedBytes(long k, long n);
 
     /**
-     * A packed B in memory that the caller gives, to be filled by {@link PackedB#fill}, or filled
-     * already by another rank.
+     * A packed B in the caller's memory, to be filled by {@link PackedB#fill}, or already filled by
+     * another rank.
      *
-     * @param memory at least {@link #packedBytes} of it, zero at first, aligned for vectors
+     * @param memory at least {@link #packedBytes}, initially zero, aligned for vectors
      */
     PackedB packed(long k, long n, MemorySegment memory);
 
     /** Working memory for one thread and products of up to [any, k] with [k, n]. */
     Scratch scratch(long k, long n, Arena arena);
 
-    /** Computes {@code rows} rows of C from as many rows of A, all columns of them. */
+    /** Computes {@code rows} rows of C, with all columns, from the same number of rows of A. */
     default void multiply(
             Matrix a, long aRow, long rows, PackedB b, Matrix c, long cRow, Scratch scratch) {
         multiply(a, aRow, rows, b, 0, b.n(), c, cRow, scratch);
     }
 
-    /** Computes rows and columns of C from nothing, whatever C holds. */
+    /** Computes rows and columns of C from zero, whatever C holds. */
     default void multiply(
             Matrix a,
             long aRow,
@@ -113,20 +114,20 @@ public interface Gemm {
     }
 
     /**
-     * Computes {@code rows} rows of C from as many rows of A, and of these {@code cols} columns.
+     * Computes {@code cols} columns of {@code rows} rows of C from the same number of rows of A.
      * Several threads may compute columns of the same rows. What {@link #bits} promises for any
-     * rows holds for any columns, too. Allocates nothing on the heap.
+     * rows also holds for any columns. Allocates nothing on the heap.
      *
-     * <p>A product may go on from another: each element is then the chain of fused multiply-adds
-     * that begins with what C holds, and a K of 0 leaves C as it is. So a product whose K is cut
-     * into parts, multiplied in K's order, has the bits of the whole (see {@link #sumQuantum}).
+     * <p>A product may continue another: each element is then the chain of fused multiply-adds that
+     * begins with what C holds, and a K of 0 leaves C as it is. So a product whose K is cut into
+     * parts, multiplied in K's order, has the bits of the whole (see {@link #sumQuantum}).
      *
      * @param a [any, K], rows from {@code aRow} on
      * @param b packed by this engine
      * @param firstCol a multiple of {@link #colQuantum}
      * @param cols up to N, or a multiple of {@link #colQuantum}
-     * @param resume whether to go on from what C holds, instead of from +0; C must then be fp32 off
-     *     the heap
+     * @param resume whether to continue what C holds, instead of starting from +0; C must then be
+     *     fp32 off the heap
      * @param c [any, N] of any type, rows from {@code cRow} and columns from {@code firstCol} on
      *     are overwritten; it shares no memory with A
      */

@@ -9,12 +9,12 @@ import java.util.Optional;
 import java.util.function.Supplier;
 
 /**
- * Chooses an engine. Any thread may call it. The vector engine's class is loaded only after the
- * module that it needs was found, so that Weft runs without it.
+ * Chooses an engine. Thread-safe. The vector engine's class is loaded only if the module that it
+ * needs was found, so that Weft runs without it.
  */
 public final class Gemms {
 
-    /** Of all engines, and of the choices among them. */
+    /** The names of all engines, and of the choices among them. */
     public static final List<String> NAMES =
             List.of("auto", "portable", "native", "amx", "vector", "scalar", "openblas");
 
@@ -23,15 +23,15 @@ public final class Gemms {
 
     private Gemms() {}
 
-    /** The fastest engine for operands of these types: AMX for bf16, where it is here. */
+    /** The fastest engine for operands of these types: AMX for bf16 if this machine has it. */
     public static Gemm auto(DType a, DType b) {
         boolean bf16 = a == DType.BF16 && b == DType.BF16;
         return bf16 && Amx.CODE.missing == null ? new TiledGemm(Amx.CODE.tiles) : portable();
     }
 
     /**
-     * The fastest engine whose bits are the same on every machine: machine code where there is some
-     * for this machine; else, which is logged, the vector engine, or the scalar one where Java
+     * The fastest engine whose bits are the same on every machine: machine code if there is some
+     * for this machine; otherwise, which is logged, the vector engine, or the scalar one if Java
      * lacks the Vector API.
      */
     public static Gemm portable() {
@@ -46,10 +46,10 @@ public final class Gemms {
 
     /**
      * The engine called {@code auto}, {@code portable}, {@code native}, {@code amx}, {@code
-     * vector}, {@code scalar} or {@code openblas}; the last is never taken by itself, since it does
+     * vector}, {@code scalar} or {@code openblas}; the last is used only on request, since it does
      * not promise bits.
      *
-     * @param a the type of A, and {@code b} that of B; refused where the engine does not take them
+     * @param a the type of A, and {@code b} that of B; refused if the engine does not support them
      */
     public static Gemm byName(String name, DType a, DType b) {
         Gemm engine =
@@ -80,19 +80,19 @@ public final class Gemms {
         return engine;
     }
 
-    /** The same for operands of fp32, or where their type makes no difference. */
+    /** The engine for operands of fp32, or if their type makes no difference. */
     public static Gemm byName(String name) {
         return byName(name, DType.FP32, DType.FP32);
     }
 
-    /** What to throw for a name that is none of {@link #NAMES}. */
+    /** The error for a name that is not in {@link #NAMES}. */
     public static IllegalArgumentException unknown(String name) {
         return new IllegalArgumentException(
                 "unknown engine '%s': expected one of %s"
                         .formatted(name, String.join(", ", NAMES)));
     }
 
-    /** An engine with the bits of the one that has this {@link Gemm#name}. */
+    /** An engine with the bits of the engine that has this {@link Gemm#name}. */
     public static Gemm withBitsOf(String engine) {
         return switch (engine) {
             case "amx", "openblas" -> byName(engine, DType.BF16, DType.BF16);
@@ -100,12 +100,12 @@ public final class Gemms {
         };
     }
 
-    /** Why there is no machine code for this machine, or empty where there is. */
+    /** Why there is no machine code for this machine, or empty if there is. */
     public static Optional<String> nativeUnavailable() {
         return Optional.ofNullable(Fp32.CODE.missing);
     }
 
-    /** Why this machine does not multiply bf16 with AMX, or empty where it does. */
+    /** Why this machine does not multiply bf16 with AMX, or empty if it does. */
     public static Optional<String> amxUnavailable() {
         return Optional.ofNullable(Amx.CODE.missing);
     }
@@ -114,12 +114,12 @@ public final class Gemms {
         return ModuleLayer.boot().findModule(VECTOR_MODULE).isPresent();
     }
 
-    /** Made once, where the module is there. */
+    /** Created once, if the module is present. */
     private static final class Vectors {
         static final Tiles TILES = new VectorTiles();
     }
 
-    /** Machine code, written when it is first needed, once for the process. */
+    /** Machine code, written when it is first needed, once per process. */
     private static final class Fp32 {
         static final MachineCode CODE = MachineCode.of(TileCode::forThisMachine);
     }

@@ -9,9 +9,9 @@ import java.lang.foreign.ValueLayout;
 import java.lang.ref.Reference;
 
 /**
- * OpenBLAS's fp32 product, where the library is installed. Stays within the float64 bound, but
+ * OpenBLAS's fp32 product, if the library is installed. It stays within the float64 bound, but
  * OpenBLAS chooses its kernel by the number of rows, so equal rows may differ in their last bits
- * from call to call. Stateless, any thread may call it; each call runs on its caller's thread only.
+ * from call to call. Stateless and thread-safe; each call runs only on its caller's thread.
  */
 final class OpenBlasGemm implements Gemm {
 
@@ -21,13 +21,13 @@ final class OpenBlasGemm implements Gemm {
     /** A cache line of fp32. */
     private static final int COL_QUANTUM = 16;
 
-    /** OpenBLAS packs B anew in every call, which this many rows make cheap. */
+    /** OpenBLAS packs B again in every call, which this many rows make cheap. */
     private static final int BLOCK_ROWS = 256;
 
-    /** Without conversion there is no block to fit into; sizes are 32 bits wide. */
+    /** Without conversion there is no block that rows must fit; sizes have 32 bits. */
     private static final long MAX_CALL_ROWS = 1L << 20;
 
-    /** Refuses where the library is missing, and says how to get it. */
+    /** Refuses if the library is missing, and says how to get it. */
     OpenBlasGemm() {
         OpenBlas.unavailable()
                 .ifPresent(
@@ -139,7 +139,7 @@ final class OpenBlasGemm implements Gemm {
                         own);
             }
         } finally {
-            // Addresses keep no memory of an automatic arena alive.
+            // Addresses do not keep memory of an automatic arena alive.
             Reference.reachabilityFence(a);
             Reference.reachabilityFence(b);
             Reference.reachabilityFence(c);
@@ -205,7 +205,7 @@ final class OpenBlasGemm implements Gemm {
         return address(matrix.data()) + matrix.offset(row, col);
     }
 
-    /** Reads one byte: closed memory must end in an exception, not in native code. */
+    /** Reads one byte: closed memory must cause an exception here, not a crash in native code. */
     private static long address(MemorySegment data) {
         data.get(ValueLayout.JAVA_BYTE, 0);
         return data.address();

@@ -7,7 +7,7 @@ import java.lang.foreign.MemorySegment;
  * A block of rows of A and one of C as fp32 without gaps, for operands that native code cannot read
  * or write in place. Lives as long as its arena.
  *
- * @param blockRows that fit at a time
+ * @param blockRows the rows that fit at a time
  */
 record OpenBlasScratch(
         long maxK,

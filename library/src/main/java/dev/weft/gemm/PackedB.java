@@ -8,8 +8,9 @@ import java.lang.foreign.MemorySegment;
 /**
  * A matrix B as an engine reads it: fp32 or bf16, cut along K into blocks of {@code blockDepth} and
  * along N into panels of {@code panelCols} columns, so that a kernel walks through memory without a
- * jump. Columns past N are zero, and so are rows past K up to a step of bf16. In a panel of bf16
- * elements lie as {@link Tiles} says, their bits as they are in B; in one of fp32 so:
+ * jump. Columns past N are zero, and so are rows past K up to a step of bf16. {@link Tiles}
+ * describes the layout of a bf16 panel, which has the bits of B; this is the layout of an fp32
+ * panel:
  *
  * <pre>
  * block 0: panel 0: k = 0: column 0 .. panelCols-1
@@ -18,12 +19,12 @@ import java.lang.foreign.MemorySegment;
  * block 1: ...
  * </pre>
  *
- * Lives as long as the memory it was packed into, which several ranks may share: then each packs a
- * part, and all read once every part is there. Any number of threads may read it.
+ * It is valid as long as the memory it was packed into. Several ranks may share that: then each
+ * packs a part, and all read it once every part is complete. Any number of threads may read it.
  *
- * @param blockDepth a multiple of {@link Tiles#BF16_STEP} where the type is bf16
+ * @param blockDepth a multiple of {@link Tiles#BF16_STEP} if the type is bf16
  * @param type fp32, or bf16 for a B of bf16
- * @param panels at least {@link #bytes(long, long, int, DType)} of memory; zero, or packed before
+ * @param panels at least {@link #bytes(long, long, int, DType)} of memory; zero, or already packed
  */
 public record PackedB(
         long k, long n, int panelCols, long blockDepth, DType type, MemorySegment panels) {
@@ -36,9 +37,9 @@ public record PackedB(
     }
 
     /**
-     * Packs the panels of part {@code part} of {@code parts}, which touches no other part's.
+     * Packs the panels of part {@code part} of {@code parts}; touches no other panels.
      *
-     * @param b [K, N], or [N, K] where {@code transposed}
+     * @param b [K, N], or [N, K] if {@code transposed}
      */
     public void fill(Matrix b, boolean transposed, int part, int parts) {
         if (type == DType.BF16 && b.dtype() != DType.BF16) {
@@ -58,17 +59,17 @@ public record PackedB(
         }
     }
 
-    /** Bytes of memory that this copy of B takes. */
+    /** Bytes of memory that this copy of B uses. */
     public long bytes() {
         return panels.byteSize();
     }
 
-    /** Equal for copies of equal matrices that have the same bytes. */
+    /** Equal for copies with the same layout: copies of equal matrices then have the same bytes. */
     public long layout() {
         return ((long) panelCols << Byte.SIZE | type.ordinal()) << Integer.SIZE ^ blockDepth;
     }
 
-    /** Where a panel starts, in the block of {@code depth} rows from {@code fromK} on. */
+    /** The offset of a panel in the block of {@code depth} rows from {@code fromK} on. */
     long panelOffset(long fromK, long depth, long fromCol) {
         long paddedDepth = Tiles.paddedDepth(type, depth);
         return (fromK * paddedCols(n, panelCols) + fromCol * paddedDepth) * type.bytes();

@@ -7,14 +7,14 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.Arrays;
 
-/** Copies rectangles of B into panels, converted to fp32 or, a B of bf16, as it is. One thread. */
+/** Copies rectangles of B into panels, converted to fp32, or unchanged if B is bf16. One thread. */
 final class PanelWriter {
 
     private static final ValueLayout.OfFloat FLOAT = RowConverter.FLOAT;
     private static final ValueLayout.OfInt INT = RowConverter.INT;
     private static final ValueLayout.OfShort SHORT = RowConverter.SHORT;
 
-    /** Elements of a row at a time: with a panel's columns they fit a near cache. */
+    /** Elements of a row at a time: together with a panel's columns they fit a near cache. */
     private static final int PIECE = 64;
 
     private final Matrix b;
@@ -26,7 +26,7 @@ final class PanelWriter {
     private final float[] piece = new float[PIECE];
     private final MemorySegment pieceView = MemorySegment.ofArray(piece);
 
-    /** Two rows of a panel of bf16, and what they make together. */
+    /** Two rows of a bf16 panel, and both combined. */
     private final short[] even;
 
     private final short[] odd;
@@ -74,7 +74,7 @@ final class PanelWriter {
         }
     }
 
-    /** Rows k and, where there is such a row, k + 1, side by side; {@code to} is column 0's. */
+    /** Writes rows k and, if it exists, k + 1 side by side; {@code to} is column 0's offset. */
     private void writePairs(long k, boolean both, long fromCol, int cols, long to) {
         MemorySegment.copy(b.data(), SHORT, b.offset(k, fromCol), even, 0, cols);
         if (both) {
@@ -91,7 +91,10 @@ final class PanelWriter {
         }
     }
 
-    /** Pairs lie together in B already; a step at a time, whose panel is in the nearest cache. */
+    /**
+     * Pairs are already adjacent in B; copies a step at a time, while its panel is in the nearest
+     * cache.
+     */
     private void turnPairs(long fromK, long depth, long fromCol, int cols, long start) {
         for (long step = 0; step < depth; step += Tiles.BF16_STEP) {
             long end = Math.min(depth, step + Tiles.BF16_STEP);

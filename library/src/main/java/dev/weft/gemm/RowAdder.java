@@ -3,9 +3,9 @@ package dev.weft.gemm;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Adds rows of fp32, element by element. They go through small heap arrays, because the JIT
- * compiler turns plain loops over arrays into vector additions on every machine, but not those over
- * memory that may overlap. Not for two threads at a time.
+ * Adds rows of fp32, element by element. They go through small heap arrays: the JIT compiler
+ * vectorizes plain loops over arrays on every machine, but not loops over memory that may overlap.
+ * Not thread-safe.
  */
 public final class RowAdder {
 
@@ -15,9 +15,8 @@ public final class RowAdder {
     private final float[] addends = new float[PIECE];
 
     /**
-     * Writes {@code a + b}, each rounded once. All three are given by memory and a byte in it, of
-     * any alignment. The target may be one of the other two, from the same byte on. Allocates
-     * nothing.
+     * Writes {@code a + b}, each rounded once. All three are given as memory and an offset of any
+     * alignment. The target may be one of the other two, at the same offset. Allocates nothing.
      */
     public void add(
             MemorySegment a,

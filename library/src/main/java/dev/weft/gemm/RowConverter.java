@@ -8,8 +8,8 @@ import java.nio.ByteOrder;
 
 /**
  * Moves pieces of rows between a matrix of any type and fp32 memory, with the roundings of {@link
- * DType}. The 16-bit types go through small heap arrays, because the JIT compiler turns plain loops
- * over arrays into vector conversions on every machine. Not for two threads at a time.
+ * DType}. The 16-bit types go through small heap arrays: the JIT compiler vectorizes plain loops
+ * over arrays on every machine. Not thread-safe.
  */
 public final class RowConverter {
 
@@ -74,7 +74,7 @@ public final class RowConverter {
         }
     }
 
-    /** Gives the bits of the values. */
+    /** Writes the bits of the values. */
     static void widenBf16(short[] source, int[] bits, int count) {
         for (int i = 0; i < count; i++) {
             bits[i] = source[i] << 16;

@@ -7,9 +7,9 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
 /**
- * The reference engine: plain Java, runs on every JDK, and defines the bits that every other engine
- * of Weft must give. Each element is one chain of {@link Math#fma(float, float, float)} over k = 0
- * .. K-1 from +0, or from what C holds, rounded once. Stateless, any thread may call it.
+ * The reference engine: plain Java that runs on every JDK and defines the bits of Weft's portable
+ * engines. Each element is one chain of {@link Math#fma(float, float, float)} over k = 0 .. K-1
+ * from +0, or from what C holds, rounded once. Stateless and thread-safe.
  */
 final class ScalarGemm implements Gemm {
 
@@ -94,8 +94,8 @@ final class ScalarGemm implements Gemm {
     }
 
     /**
-     * Goes on from the sums that are there. Rows past the last one of A hold an earlier product's
-     * values; nobody reads their sums.
+     * Continues the sums that are there. Rows past the last one of A hold an earlier product's
+     * values; their sums are not used.
      */
     private static void sumTile(ScalarScratch scratch, PackedB b, long panel) {
         MemorySegment rows = scratch.rows();

@@ -3,7 +3,7 @@ package dev.weft.gemm;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
-/** Some whole rows of A as fp32, and the sums of one tile. Lives as long as its arena. */
+/** Some whole rows of A as fp32, and the sums of one tile. Valid as long as its arena. */
 record ScalarScratch(long maxK, MemorySegment rows, MemorySegment sums) implements Scratch {
 
     static ScalarScratch allocate(long maxK, int tileRows, int tileCols, Arena arena) {

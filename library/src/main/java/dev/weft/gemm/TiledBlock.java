@@ -9,23 +9,24 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
 /**
- * A block of C that one thread computes, some rows and columns of it and all of K, and the working
- * memory for that.
+ * A block of C that one thread computes: some rows and columns of it, over all of K. It includes
+ * the working memory.
  *
- * <p>Sums stay in fp32 from the first block of K to the last, in C where it is fp32 off the heap
- * and holds the whole tile, else in scratch, and are continued there: blocking never changes the
- * order of additions. What is in scratch is rounded to C's type in the end. Sums that go on from C
- * begin as what it holds.
+ * <p>Sums stay in fp32 from the first block of K to the last: in C if it is fp32 off the heap and
+ * holds the whole tile, otherwise in scratch. They are continued there, so blocking never changes
+ * the order of additions. Sums in scratch are rounded to C's type at the end. Sums that continue C
+ * begin with what it holds.
  */
 final class TiledBlock implements Scratch {
 
     /**
-     * Tiles per call at most: 256 of 8 x 12 x 512 take 640 us on Neoverse-N1, for which a collector
-     * waits at most. Fewer make a first call slower, while Java interprets: 128 by 9 ms of 30.
+     * The most tiles per call: 256 of 8 x 12 x 512 take 640 us on Neoverse-N1, the longest that a
+     * garbage collector has to wait. Fewer make a first call slower, while Java interprets: 128 by
+     * 9 ms of 30.
      */
     private static final int TILES_PER_CALL = 256;
 
-    /** Keeps rows of a power of two off each other's place in the caches. */
+    /** Keeps rows whose length is a power of two from sharing places in the caches. */
     private static final long ROW_GAP_BYTES = 64;
 
     private final Tiles tiles;
@@ -42,7 +43,7 @@ final class TiledBlock implements Scratch {
     private final Arguments arguments;
     private final RowConverter converter = new RowConverter();
 
-    // The block at hand. Fields, since a call has no room for them and an object would be garbage.
+    // The current block. In fields, since an object would be garbage.
     private Matrix a;
     private long aRow;
     private PackedB b;
@@ -100,9 +101,9 @@ final class TiledBlock implements Scratch {
     }
 
     /**
-     * Computes {@code height} x {@code width} elements of C from row and column given on.
+     * Computes {@code height} x {@code width} elements of C from the given row and column on.
      *
-     * @param resume whether to go on from what C holds, which then is fp32 off the heap
+     * @param resume whether to continue what C holds, which then is fp32 off the heap
      */
     void multiply(
             Matrix a,
@@ -131,7 +132,7 @@ final class TiledBlock implements Scratch {
             widen(0, directRows, directCols);
             widen(directRows, height, 0);
         }
-        // Blocks of K, in order. A K of nothing still writes its zeros.
+        // Blocks of K, in order. A K of 0 still writes its zeros.
         long k = 0;
         do {
             int depth = (int) Math.min(maxDepth, b.k() - k);
@@ -153,7 +154,7 @@ final class TiledBlock implements Scratch {
         this.c = null;
     }
 
-    /** Tiles down the block with panels side by side, several per call. */
+    /** Sums the tiles of a block with adjacent panels, several per call. */
     private void sumPanels(long k, int depth, int col, int cols) {
         long panel = b.panelOffset(k, depth, cCol + col);
         long tileBytes = tiles.tileBytes(depth);
@@ -179,7 +180,7 @@ final class TiledBlock implements Scratch {
         }
     }
 
-    /** All tiles of the block. */
+    /** Packs all tiles of the block. */
     private void pack(long k, int depth) {
         MemorySegment source = a.data();
         long from = a.offset(aRow, k);
@@ -200,14 +201,14 @@ final class TiledBlock implements Scratch {
         }
     }
 
-    /** Copies what C holds into sums in scratch: some rows, columns {@code from} to the last. */
+    /** Copies C into sums in scratch: some rows, columns from {@code from} on. */
     private void widen(int fromRow, int toRow, int from) {
         for (int row = fromRow; row < toRow && from < width; row++) {
             converter.widen(c, cRow + row, cCol + from, width - from, sums, sumOffset(row, from));
         }
     }
 
-    /** Rounds sums in scratch into C: some rows, columns {@code from} to the last. */
+    /** Rounds sums in scratch into C: some rows, columns from {@code from} on. */
     private void narrow(int fromRow, int toRow, int from) {
         for (int row = fromRow; row < toRow && from < width; row++) {
             converter.narrow(sums, sumOffset(row, from), width - from, c, cRow + row, cCol + from);

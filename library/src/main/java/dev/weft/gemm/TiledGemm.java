@@ -7,9 +7,9 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
 /**
- * The engine that cuts C into blocks, which {@link TiledBlock} computes, and those into tiles,
- * which machine code multiplies ({@link dev.weft.gemm.code.TileCode}), or where there is none the
- * Vector API ({@link VectorTiles}). Stateless, any thread may call it.
+ * The engine that cuts C into blocks, which {@link TiledBlock} computes, and blocks into tiles,
+ * which machine code multiplies ({@link dev.weft.gemm.code.TileCode}) or, if there is none, the
+ * Vector API ({@link VectorTiles}). Stateless and thread-safe.
  */
 final class TiledGemm implements Gemm {
 
@@ -49,7 +49,7 @@ final class TiledGemm implements Gemm {
         return tileCols;
     }
 
-    /** Fewer rows would read B more often than the caches like (see {@link Blocking}). */
+    /** With fewer rows, B would be read too often from far caches (see {@link Blocking}). */
     @Override
     public long blockRows() {
         return Blocking.roundUp(blocking.rows(), tileRows);

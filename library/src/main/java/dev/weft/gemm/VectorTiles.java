@@ -10,13 +10,13 @@ import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.VectorSpecies;
 
 /**
- * Tiles of 4 rows x 2 vectors on the Vector API, for machines without machine code of Weft's: 8
+ * Tiles of 4 rows x 2 vectors on the Vector API, for machines that Weft has no machine code for: 8
  * sums keep two pipes of latency 4 busy, and with 2 vectors of B and 4 of A they fit 16 registers.
- * Needs the module {@code jdk.incubator.vector}; load this class only where it is there (see {@link
+ * Needs the module {@code jdk.incubator.vector}; load this class only if it is present (see {@link
  * Gemms}).
  *
- * <p>Sums are local variables, each set on its own: kept in an array or a field, vectors turn into
- * heap objects and the product runs a hundred times slower. A test notices that.
+ * <p>Sums are separate local variables: in an array or a field, vectors become heap objects and the
+ * product runs a hundred times slower. A test detects that.
  */
 final class VectorTiles implements Tiles {
 

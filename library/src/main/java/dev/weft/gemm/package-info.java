@@ -5,8 +5,8 @@
  * <p>Invariant, on which every bitwise guarantee of Weft rests: each element of the product is the
  * chain of fused multiply-adds over k = 0 .. K-1 in fp32, starting from +0, whatever the blocking,
  * the vector width and the number of rows in a call; the result is rounded once to the output type.
- * AMX adds in an order of its own, which is the same for any rows. Library engines (OpenBLAS)
- * promise the float64 bound alone: {@link dev.weft.gemm.Gemm.Bits}.
+ * AMX adds in its own order, which is the same for any rows. Library engines (OpenBLAS) promise
+ * only the float64 bound: {@link dev.weft.gemm.Gemm.Bits}.
  *
  * <pre>{@code
  * Gemm engine = Gemms.auto(a.dtype(), b.dtype());

@@ -2,16 +2,16 @@ package dev.weft.gemm.code;
 
 /**
  * Writes the instructions of aarch64 that kernels use. Registers are numbers: general ones x0 to
- * x30, of 64 bits, with 31 for the stack pointer or zero as the instruction has it, and vector
+ * x30, of 64 bits, with 31 for the stack pointer or zero, depending on the instruction, and vector
  * registers v0 to v31, as four floats unless a method says otherwise. Offsets are bytes. For one
  * thread.
  */
 final class A64Assembler extends Assembler {
 
-    /** The stack pointer, where an address or a sum is meant. */
+    /** The stack pointer, in addresses and sums. */
     public static final int SP = 31;
 
-    /** The register that is always zero, where a result is not wanted. */
+    /** The register that is always zero, if a result is not wanted. */
     public static final int ZERO = 31;
 
     /** When a branch is taken; the number is the condition's in the instruction. */
@@ -144,7 +144,7 @@ final class A64Assembler extends Assembler {
         put32(0xD1000000 | immediate(value) | two(n, d));
     }
 
-    /** As {@link #subImm}, and sets the flags; d may be 31 for a mere comparison. */
+    /** Like {@link #subImm}, and sets the flags; d may be 31 for a mere comparison. */
     public void subsImm(int d, int n, int value) {
         put32(0xF1000000 | immediate(value) | two(n, d));
     }
@@ -162,7 +162,7 @@ final class A64Assembler extends Assembler {
         put32(0xAA0003E0 | reg(n) << 16 | reg(d));
     }
 
-    /** d = n where the condition holds, else m. */
+    /** d = n if the condition holds, else m. */
     public void csel(int d, int n, int m, Condition condition) {
         put32(0x9A800000 | reg(m) << 16 | condition.code << 12 | two(n, d));
     }

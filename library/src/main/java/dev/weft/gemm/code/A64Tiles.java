@@ -9,10 +9,10 @@ import dev.weft.gemm.code.Assembler.Label;
 import dev.weft.tensor.DType;
 
 /**
- * Writes the code for aarch64: tiles of 8 rows x 12 columns in 24 vector registers, the
- * multiply-add by element, so that no element of A is broadcast on its own. Per k it loads two
+ * Writes the code for aarch64: tiles of 8 rows x 12 columns in 24 vector registers, with the
+ * multiply-add by element, which needs no separate broadcast of A's elements. Per k it loads two
  * vectors of A and three of B for 24 multiply-adds. Measured on Neoverse-N1, whose peak is 40
- * GFLOP/s: 39.4 over 256 x 512 x 1536; without fetching A ahead 38.9.
+ * GFLOP/s: 39.4 over 256 x 512 x 1536; without prefetching A 38.9.
  */
 final class A64Tiles {
 
@@ -23,10 +23,10 @@ final class A64Tiles {
     private static final int A_STEP = ROWS * Float.BYTES;
     private static final int B_STEP = COLS * Float.BYTES;
 
-    /** A panel of 12 columns then has 24 KiB. A prototype on Neoverse-N1 was best with it. */
+    /** A panel of 12 columns then has 24 KiB. A prototype on Neoverse-N1 was fastest with it. */
     private static final int DEPTH = 512;
 
-    /** Columns of A per turn of the loop. */
+    /** Columns of A per iteration of the loop. */
     private static final int UNROLLED = 4;
 
     /** How far ahead of its use a packed tile is fetched from the second-level cache. */
@@ -45,7 +45,7 @@ final class A64Tiles {
     private static final int FIRST_ROW = 9;
     private static final int COUNT = 17;
 
-    /** Eight registers of the caller's, and four of what the next panel needs again. */
+    /** Eight registers of the caller's, and four that the next panel needs again. */
     private static final int STACK_BYTES = 96;
 
     /** The first of the registers that hold sums; those before it hold A and B. */
@@ -69,7 +69,7 @@ final class A64Tiles {
                 tiles::pack);
     }
 
-    /** Sums of {@code rows} x {@code vectors}; packed tiles and panels are as wide as ever. */
+    /** Sums of {@code rows} x {@code vectors}; packed tiles and panels keep their full width. */
     private int sum(int rows, int vectors) {
         code.align(64);
         final int start = code.position();
@@ -101,7 +101,7 @@ final class A64Tiles {
             code.add(FIRST_ROW + r, FIRST_ROW + r - 1, PITCH, 0);
         }
         loadOrClear(rows, vectors);
-        // The next tile's sums, which may be far away.
+        // Prefetch the next tile's sums, which may be far away.
         code.add(SUMS, SUMS, PITCH, 3);
         code.mov(COUNT, SUMS);
         for (int r = 0; r < rows; r++) {
@@ -164,15 +164,15 @@ final class A64Tiles {
         code.place(done);
     }
 
-    /** Takes {@code step} columns of A per turn, as many turns as {@code turns} says. */
+    /** Processes {@code step} columns of A per iteration, {@code turns} iterations. */
     private void loop(int turns, int rows, int vectors, int step) {
         Label done = new Label();
         code.cbz(turns, done);
         code.mov(COUNT, turns);
         Label again = code.label();
         for (int k = 0; k < step; k++) {
-            // A and the first vector of B take turns between two registers, so that the next
-            // loads need not wait for this step.
+            // A and the first vector of B alternate between two registers, so that the next loads
+            // need not wait for this step.
             int a = k % 2 == 0 ? 0 : 5;
             int firstB = k % 2 == 0 ? 2 : 7;
             for (int i = 0; i < rows / LANES; i++) {
@@ -204,7 +204,7 @@ final class A64Tiles {
         return FIRST_SUM + row * (COLS / LANES) + vector;
     }
 
-    /** Four columns of four rows at a time are turned into four rows of four. */
+    /** Transposes four columns of four rows at a time. */
     private int pack(DType type) {
         code.align(64);
         final int start = code.position();

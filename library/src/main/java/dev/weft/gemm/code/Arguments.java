@@ -5,32 +5,32 @@ import static java.lang.foreign.ValueLayout.JAVA_LONG;
 import java.lang.foreign.MemorySegment;
 
 /**
- * What calls of {@link Tiles} pass on besides memory, which is more than there are registers for.
- * Used by one thread.
+ * The arguments of {@link Tiles} calls besides memory: there are more than registers for them. Used
+ * by one thread.
  */
 public final class Arguments {
 
-    /** Bytes of memory that they take. */
+    /** Bytes of memory that they need. */
     public static final long BYTES = 8 * Long.BYTES;
 
     private final long[] values = new long[Name.values().length];
     private final MemorySegment memory;
 
     /**
-     * What a function finds there, each a long. The first three are bytes to add to the memory that
-     * it is called with. A pack has no B, and its C is the packed tile.
+     * What a function finds there, each a long. The first three are offsets in the memory that it
+     * is called with. A pack has no B, and its C is the packed tile.
      */
     enum Name {
         A_FROM,
         B_FROM,
         C_FROM,
         DEPTH,
-        /** Of rows of C, or of A in a pack. */
+        /** The pitch of rows of C, or of A in a pack. */
         PITCH,
         RESUME,
         /** Tiles, or rows of A in a pack. */
         COUNT,
-        /** Panels of B that lie one after the other. */
+        /** Panels of B that follow each other. */
         PANELS;
 
         int offset() {
@@ -49,7 +49,7 @@ public final class Arguments {
         values[name.ordinal()] = value;
     }
 
-    /** Where functions find them. One copy: until it is compiled, each access takes Java 1.5 us. */
+    /** The memory for functions. One copy: an access takes 1.5 us until Java has compiled it. */
     MemorySegment inMemory() {
         MemorySegment.copy(values, 0, memory, JAVA_LONG, 0, values.length);
         return memory;

@@ -5,12 +5,12 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * Machine code as it is written, instruction after instruction, and the places that its branches go
- * to. For one thread.
+ * Machine code that is being written, instruction after instruction, and the targets of its
+ * branches. For one thread.
  */
 abstract class Assembler {
 
-    /** A place in the code that branches go to, before or after it is placed. */
+    /** A target of branches, which may be placed before or after them. */
     public static final class Label {
         private int at = -1;
     }
@@ -23,7 +23,7 @@ abstract class Assembler {
 
     Assembler() {}
 
-    /** Bytes written so far, which is where the next instruction begins. */
+    /** Bytes written so far: the position of the next instruction. */
     public final int position() {
         return length;
     }
@@ -35,7 +35,7 @@ abstract class Assembler {
         return label;
     }
 
-    /** Puts a label here. */
+    /** Places a label here. */
     public final void place(Label label) {
         if (label.at >= 0) {
             throw new IllegalStateException("the label is placed already, at byte " + label.at);
@@ -53,7 +53,7 @@ abstract class Assembler {
     /** The shortest instruction that does nothing. */
     public abstract void nop();
 
-    /** The code, every branch with its distance. */
+    /** The code, with the distances of all branches filled in. */
     public final byte[] code() {
         for (Branch branch : branches) {
             if (branch.to.at < 0) {
@@ -68,7 +68,7 @@ abstract class Assembler {
     /** Writes the distance of a branch into its instruction. */
     abstract void patch(int branch, int target);
 
-    /** The instruction that is written next goes to {@code label}. */
+    /** The next instruction branches to {@code label}. */
     final void branchTo(Label label) {
         branches.add(new Branch(length, label));
     }
@@ -109,7 +109,7 @@ abstract class Assembler {
         return (int) value;
     }
 
-    /** {@code value / scale}, which must leave no rest and be in range. */
+    /** {@code value / scale}, which must be exact and in range. */
     static int scaled(String what, long value, int scale, long min, long max) {
         if (value % scale != 0) {
             throw new IllegalArgumentException(

@@ -8,25 +8,25 @@ import java.util.Optional;
 import java.util.Set;
 
 /**
- * What a processor can do, in Linux's words: {@code avx2}, {@code amx_bf16}, {@code asimd}.
- * Features that the system does not let programs use are not among them.
+ * What a processor can do, in Linux's names: {@code avx2}, {@code amx_bf16}, {@code asimd}.
+ * Features that the system does not let programs use are left out.
  *
  * @param arch as Java names it: {@code amd64}, {@code aarch64}
  */
 record Processor(String arch, Set<String> features) {
 
-    /** This machine's; without features where the system does not tell them. */
+    /** This machine's processor; without features if the system does not report them. */
     static Processor here() {
         String arch = System.getProperty("os.arch");
         try {
             return of(arch, Files.readString(Path.of("/proc/cpuinfo")));
         } catch (IOException e) {
-            // Not Linux, which has no other kernels for it to choose from either.
+            // Not Linux: there are no other kernels to choose from anyway.
             return new Processor(arch, Set.of());
         }
     }
 
-    /** Of {@code /proc/cpuinfo}: the first processor's, as all of a machine have the same. */
+    /** The first processor in {@code /proc/cpuinfo}; all of a machine have the same features. */
     static Processor of(String arch, String cpuInfo) {
         Set<String> features =
                 cpuInfo.lines()
@@ -42,7 +42,7 @@ record Processor(String arch, Set<String> features) {
         return new Processor(arch, features);
     }
 
-    /** A feature of x86_64 that is wanted and not there, or empty. */
+    /** A wanted feature of x86_64 that is missing, or empty. */
     Optional<String> lacks(List<String> wanted) {
         if (!arch.equals("amd64")) {
             return Optional.of(wanted.getFirst() + ", it is " + arch);
@@ -53,7 +53,7 @@ record Processor(String arch, Set<String> features) {
     /**
      * The kind of code for fp32 that it should execute.
      *
-     * @param wanted by the property {@code weft.gemm.code}, or null for the fastest
+     * @param wanted the kind in the property {@code weft.gemm.code}, or null for the fastest
      */
     String kind(String wanted) {
         List<String> kinds = kinds();

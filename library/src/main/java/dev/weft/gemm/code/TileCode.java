@@ -19,10 +19,10 @@ import java.util.function.IntBinaryOperator;
 import java.util.function.ToIntFunction;
 
 /**
- * The innermost loops of a product in machine code for one kind of processor. Calls check that what
- * the code touches lies in the memory that it is given, so that a wrong size ends in an exception.
+ * The innermost loops of a product in machine code for one kind of processor. Calls check that the
+ * code stays within the memory that it is given, so that a wrong size causes an exception.
  *
- * <p>A call does not let the garbage collector begin before it ends, so callers keep calls short.
+ * <p>The garbage collector cannot start before a call ends, so callers keep calls short.
  */
 @SuppressWarnings("restricted")
 public final class TileCode implements Tiles {
@@ -43,7 +43,7 @@ public final class TileCode implements Tiles {
     /**
      * What a generator has written, and where in it each function begins.
      *
-     * @param type of what packed tiles and panels hold
+     * @param type the type of packed tiles and panels
      * @param depth see {@link Tiles#depth}
      * @param sums for each number of row steps, and column steps, that are wanted
      */
@@ -60,9 +60,9 @@ public final class TileCode implements Tiles {
             Map<DType, Integer> packs) {
 
         /**
-         * With a sum for each part of a tile in steps, and a pack for each type.
+         * Writes a sum for each part of a tile in steps, and a pack for each type.
          *
-         * @param sum writes one for so many row steps and column steps
+         * @param sum writes one for a number of row steps and column steps
          * @param pack writes one
          */
         static Written of(
@@ -118,10 +118,10 @@ public final class TileCode implements Tiles {
     }
 
     /**
-     * Multiplies two small tiles, in two calls along k, and compares them with what they should be.
-     * A first call takes Java some milliseconds, which then are no part of a product, and code that
-     * a machine does not execute as it should is noticed before a result depends on it. Elements
-     * are whole numbers that every type holds, and sums of them are exact in any order.
+     * Multiplies two small tiles, in two calls along k, and checks the results. A first call takes
+     * Java some milliseconds, which then do not count towards a product. Code that a machine does
+     * not execute correctly is detected before a result depends on it. Elements are whole numbers
+     * that every type holds, and their sums are exact in any order.
      */
     private void tryOut(DType typeA) {
         int depth = Tiles.BF16_STEP + 7;
@@ -163,7 +163,7 @@ public final class TileCode implements Tiles {
         }
     }
 
-    /** Two tiles, of which the second lacks a row, from column {@code k} of A on. */
+    /** Multiplies two tiles, of which the second lacks a row, from column {@code k} of A on. */
     private void tryPart(
             Matrix a,
             int k,
@@ -184,8 +184,8 @@ public final class TileCode implements Tiles {
     }
 
     /**
-     * The code for this machine, the fastest that it executes or the one that the property {@code
-     * weft.gemm.code} names.
+     * The code for this machine: the fastest that it can execute, or the one that the property
+     * {@code weft.gemm.code} names.
      *
      * @throws IllegalStateException that says in one line why there is none
      */
@@ -200,7 +200,7 @@ public final class TileCode implements Tiles {
     }
 
     /**
-     * The code for bf16 by AMX, whose bits are its own.
+     * The code for bf16 with AMX, which has its own bits.
      *
      * @throws IllegalStateException that says in one line why there is none
      */

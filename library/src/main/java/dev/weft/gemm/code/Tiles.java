@@ -5,12 +5,11 @@ import java.lang.foreign.MemorySegment;
 
 /**
  * The innermost loops of a product: {@link #pack} puts rows of A into the order in which {@link
- * #sum} reads them, and that multiplies them with a panel of B. They have no state, and any thread
- * may call them.
+ * #sum} reads them, and {@link #sum} multiplies them with a panel of B. Stateless and thread-safe.
  *
- * <p>Where the {@link #type} is fp32, a packed tile holds, for each k, one element of each of its
- * {@link #rows}; a panel of B one of each of its {@link #cols}. Where it is bf16, both have steps
- * of {@link #BF16_STEP} along k, zero where there is no such k:
+ * <p>If the {@link #type} is fp32, a packed tile holds, for each k, one element of each of its
+ * {@link #rows}, and a panel of B one of each of its {@link #cols}. If it is bf16, both have steps
+ * of {@link #BF16_STEP} along k, padded with zeros:
  *
  * <pre>
  * step of a packed tile: row 0: k = 0 .. 31
@@ -20,17 +19,17 @@ import java.lang.foreign.MemorySegment;
  *                        columns 16 .. 31: ...
  * </pre>
  *
- * Sums are rows of fp32 anywhere off the heap, C itself for one.
+ * Sums are rows of fp32 anywhere off the heap, for example in C itself.
  */
 public interface Tiles {
 
-    /** The k that an instruction for bf16 sums at once; any cut along k is a multiple. */
+    /** How many k an instruction for bf16 sums at once; any cut along k is a multiple. */
     int BF16_STEP = 32;
 
-    /** Columns of B that lie together in a step of bf16. */
+    /** Columns of B that are adjacent in a step of bf16. */
     int BF16_COLS = 16;
 
-    /** Of the engine that multiplies with them. */
+    /** The name of the engine that multiplies with them. */
     String name();
 
     /** Rows of A in a packed tile. */
@@ -40,7 +39,7 @@ public interface Tiles {
     int cols();
 
     /**
-     * Of what packed tiles and panels hold. A and B of other types are widened to fp32; bf16 holds
+     * The type of packed tiles and panels. A and B of other types are widened to fp32; bf16 holds
      * only bf16, and sums as the processor does, not as a chain.
      */
     default DType type() {
@@ -62,13 +61,13 @@ public interface Tiles {
         return rows() * paddedDepth(type(), depth) * type().bytes();
     }
 
-    /** {@code depth} as panels and packed tiles have it. */
+    /** {@code depth} padded as in panels and packed tiles. */
     static long paddedDepth(DType type, long depth) {
         long step = type == DType.BF16 ? BF16_STEP : 1;
         return Math.multiplyExact(Math.ceilDiv(depth, step), step);
     }
 
-    /** The byte of an element in a panel of {@code cols} columns. */
+    /** The offset of an element in a panel of {@code cols} columns. */
     static long inPanel(DType type, int cols, long k, long col) {
         if (type == DType.FP32) {
             return (k * cols + col) * Float.BYTES;
@@ -78,7 +77,7 @@ public interface Tiles {
         return ((step * BF16_STEP / 2 + pair) * 2 + k % 2) * Short.BYTES;
     }
 
-    /** Of a tile that is not wanted whole, columns are written in multiples of this. */
+    /** If not all of a tile is wanted, columns are written in multiples of this. */
     int colStep();
 
     /**
@@ -86,9 +85,9 @@ public interface Tiles {
      *
      * @param a off the heap; the first tile's first element is at byte {@code from}
      * @param pitch bytes from a row to the next
-     * @param count rows that there are; the rest of the last tile repeats the last of them
+     * @param count the number of rows; the rest of the last tile repeats the last of them
      * @param depth elements of a row
-     * @param to the byte in {@code packed} where the first tile begins
+     * @param to the offset of the first tile in {@code packed}
      * @param arguments of the calling thread
      */
     void pack(
@@ -103,17 +102,17 @@ public interface Tiles {
             Arguments arguments);
 
     /**
-     * Sums tiles that lie one after the other: for k = 0 .. depth-1 in this order, one fused
-     * multiply-add of each pair, or with bf16 step after step as the processor does.
+     * Sums tiles that follow each other: for k = 0 .. depth-1 in this order, one fused multiply-add
+     * of each pair, or with bf16 step after step as the processor does.
      *
-     * @param resume whether to go on from the sums that are there, instead of from +0
-     * @param aFrom the byte in {@code packed} where the first tile begins
+     * @param resume whether to continue the sums that are there, instead of starting from +0
+     * @param aFrom the offset of the first tile in {@code packed}
      * @param tileCount tiles, each a tile's rows further down in {@code sums}
-     * @param rowCount rows of a tile that are wanted, all where there are several tiles; others may
-     *     be written too
-     * @param colCount columns that are wanted; those up to the next step are written too. Those of
-     *     several whole panels, which lie one after the other, may be asked for at once
-     * @param sumsFrom the byte in {@code sums} of the first tile's first element
+     * @param rowCount rows of a tile that are wanted, all if there are several tiles; others may be
+     *     written too
+     * @param colCount columns that are wanted; those up to the next step are written too. It may
+     *     cover several whole panels that follow each other
+     * @param sumsFrom the offset of the first tile's first element in {@code sums}
      * @param pitch bytes from a row of {@code sums} to the next
      * @param arguments of the calling thread
      */

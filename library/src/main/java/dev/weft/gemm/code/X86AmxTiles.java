@@ -17,16 +17,16 @@ import java.util.Map;
  * Writes the code for bf16 with AMX: tiles of 32 rows x 32 columns, fp32 sums in four of the eight
  * tile registers, two for A and two for B. An instruction multiplies 16 rows x 32 k x 16 columns.
  *
- * <p>Within a step of 32 k the processor sums even and odd k apart, then adds both and adds that to
- * the sum; denormals count as zero. So products differ in bits from those of fp32, but each depends
- * on its row and column alone: steps begin at multiples of 32 in whatever block, and the zeros
- * after K change nothing. A product that goes on from another has steps of its own: a K in parts
- * has the bits of the whole where all parts but the last are multiples of 32. The registers are set
- * up and released in each call, since threads share them with whatever else the process runs.
+ * <p>Within a step of 32 k the processor sums even and odd k separately, then adds both and adds
+ * that to the sum; denormals count as zero. So the bits differ from those of fp32, but each element
+ * depends only on its row and column: steps begin at multiples of 32 in any block, and the zeros
+ * after K change nothing. A product that continues another has its own steps: a K in parts has the
+ * bits of the whole if all parts but the last are multiples of 32. The registers are set up and
+ * released in each call, since threads share them with whatever else the process runs.
  */
 final class X86AmxTiles {
 
-    /** What the code needs, in Linux's words. */
+    /** The features that the code needs, in Linux's names. */
     static final List<String> FEATURES =
             List.of("amx_bf16", "amx_tile", "avx512f", "avx512bw", "bmi2");
 
@@ -41,8 +41,8 @@ final class X86AmxTiles {
     private static final int BEST_DEPTH = 1024;
 
     /**
-     * How far ahead of its use a packed tile is fetched from the second-level cache; a sum without
-     * takes 1.07 of the time.
+     * How far ahead of its use a packed tile is prefetched from the second-level cache; without
+     * that, a sum takes 1.07 times as long.
      */
     private static final int AHEAD_BYTES = 4096;
 
@@ -51,7 +51,7 @@ final class X86AmxTiles {
     private static final int REGISTER_ROW_BYTES = 64;
     private static final int REGISTER_BYTES = REGISTER_ROWS * REGISTER_ROW_BYTES;
 
-    /** Of A, and of B: two registers. */
+    /** Bytes of a step of A, and of B: two registers. */
     private static final int STEP_BYTES = 2 * REGISTER_BYTES;
 
     private static final int A_TILE = 4;
@@ -156,7 +156,7 @@ final class X86AmxTiles {
         code.place(done);
     }
 
-    /** The next tile's sums, which may be far away. */
+    /** Prefetches the next tile's sums, which may be far away. */
     private void fetchNextSums(int lowerSums, int pitch, int row) {
         code.mov(row, pitch);
         code.shl(row, 4);
@@ -179,7 +179,10 @@ final class X86AmxTiles {
         return config;
     }
 
-    /** Row after row, so that A is read as it lies; a masked load touches nothing past a row. */
+    /**
+     * Packs row after row, so that A is read in its own order; a masked load touches nothing past a
+     * row.
+     */
     private int pack() {
         code.align(64);
         final int start = code.position();

@@ -3,8 +3,8 @@ package dev.weft.gemm.code;
 /**
  * Writes the instructions of x86_64 that kernels use. Registers are numbers: general ones as the
  * constants name them, of 64 bits, vector registers 0 to 15 of 256 bits (AVX2 and FMA) or 0 to 31
- * of 512 bits (AVX-512F), as the assembler was made for, and tile registers 0 to 7 (AMX); methods
- * that speak of four floats use the first 128 bits of registers 0 to 15. Memory is a base register
+ * of 512 bits (AVX-512F), depending on the assembler's width, and tile registers 0 to 7 (AMX);
+ * methods for four floats use the first 128 bits of registers 0 to 15. Memory is a base register
  * and an offset in bytes. For one thread.
  */
 final class X86Assembler extends Assembler {
@@ -168,7 +168,7 @@ final class X86Assembler extends Assembler {
 
     // Tile registers.
 
-    /** Sets up the tile registers as the 64 bytes at a label say. */
+    /** Sets up the tile registers from the 64 bytes at a label. */
     public void ldtilecfg(Label config) {
         vex(MAP_0F38, NONE, 0, 0, 0, false);
         put(TILE_CONFIG);
@@ -236,7 +236,7 @@ final class X86Assembler extends Assembler {
         memory(d, base, offset, 64);
     }
 
-    /** d = the lowest bits of s, 32 bits of them at most, as many as the lowest byte of n says. */
+    /** d = the lowest bits of s, at most 32; the lowest byte of n gives their number. */
     public void bzhi32(int d, int s, int n) {
         vex(MAP_0F38, NONE, general(d), general(n), general(s) >> 3, false);
         put(0xF5);
@@ -278,7 +278,7 @@ final class X86Assembler extends Assembler {
         twoRegisters(0x01, d, s);
     }
 
-    /** Sets the flags by d itself where both are the same. */
+    /** Sets the flags by d itself if both are the same. */
     public void test(int d, int s) {
         twoRegisters(0x85, d, s);
     }
@@ -316,7 +316,7 @@ final class X86Assembler extends Assembler {
         put(0x58 | d & 7);
     }
 
-    /** Fetches a line into the nearest cache ahead of its use. */
+    /** Prefetches a line into the nearest cache. */
     public void prefetcht0(int base, int offset) {
         if (general(base) > 7) {
             put(0x41);
@@ -343,7 +343,7 @@ final class X86Assembler extends Assembler {
         put(0x90);
     }
 
-    /** Bytes that are no instructions. */
+    /** Bytes that are not instructions. */
     public void data(byte[] bytes) {
         for (byte one : bytes) {
             put(one);
@@ -355,7 +355,7 @@ final class X86Assembler extends Assembler {
         put32(0);
     }
 
-    /** Distances count from the end of the instruction, which their four bytes end. */
+    /** Distances count from the end of the instruction, which is the end of their four bytes. */
     @Override
     void patch(int distance, int target) {
         write32(distance, target - (distance + Integer.BYTES));

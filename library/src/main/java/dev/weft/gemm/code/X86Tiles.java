@@ -19,33 +19,34 @@ import dev.weft.tensor.DType;
 
 /**
  * Writes the code for x86_64: tiles of 12 rows x 2 vectors with AVX-512, which has 32 registers,
- * and of 4 rows x 3 vectors with AVX2, which has 16. Each leaves as many loads per multiply-add as
- * the processor can do beside it: 14 for 24, and 7 for 12.
+ * and of 4 rows x 3 vectors with AVX2, which has 16. Each needs no more loads than the processor
+ * can do alongside its multiply-adds: 14 for 24, and 7 for 12.
  */
 final class X86Tiles {
 
-    /** Rows of A that are turned into columns at a time. */
+    /** Rows of A that are transposed at a time. */
     private static final int GROUP = 4;
 
-    /** Steps of k in a loop; what is left takes a loop of single steps. */
+    /** Steps of k in a loop; a loop of single steps does the rest. */
     private static final int UNROLLED = 4;
 
     /**
-     * A panel is 64 KiB then, more than the nearest cache, which 11 bytes per cycle from the second
-     * do not hold up. Measured at 2048 cubed with 2 MiB of second-level cache, as a fraction of the
-     * best, with the Vector API: 512 1.00, 384 0.98, 1024 0.96, 256 0.94.
+     * A panel then has 64 KiB, more than the nearest cache; 11 bytes per cycle from the
+     * second-level cache do not slow it down. Measured at 2048 cubed with 2 MiB of second-level
+     * cache, as a fraction of the best, with the Vector API: 512 1.00, 384 0.98, 1024 0.96, 256
+     * 0.94.
      */
     private static final int AVX512_DEPTH = 512;
 
-    /** A panel is 24 KiB then: 16 bytes per cycle would be too many for the second cache. */
+    /** A panel then has 24 KiB: 16 bytes per cycle would be too many for the second-level cache. */
     private static final int AVX2_DEPTH = 256;
 
-    /** How far ahead of its use a packed tile is fetched from the second-level cache. */
+    /** How far ahead of its use a packed tile is prefetched from the second-level cache. */
     private static final int AHEAD_BYTES = 512;
 
     private static final int LINE_BYTES = 64;
 
-    // General registers of a sum, the first four as the calling convention has them.
+    // General registers of a sum, the first four as in the calling convention.
     static final int A = RDI;
     static final int PANEL = RSI;
     static final int SUMS = RDX;
@@ -57,12 +58,12 @@ final class X86Tiles {
     private static final int SUM_ROW = R10;
     private static final int STEPS = R11;
 
-    /** Only between tiles of one panel and the next. */
+    /** Used only between one panel and the next. */
     static final int PANELS = R11;
 
     static final int RESUME = RBX;
 
-    // Those of a pack.
+    // General registers of a pack.
     static final int PACK_ROW = RDI;
     static final int PACK_TARGET = RDX;
     static final int PACK_DEPTH = R8;
@@ -100,7 +101,7 @@ final class X86Tiles {
                 tiles::pack);
     }
 
-    /** Sums of {@code rows} x {@code vectors}; packed tiles and panels are as wide as ever. */
+    /** Sums of {@code rows} x {@code vectors}; packed tiles and panels keep their full width. */
     private int sum(int rows, int vectors) {
         code.align(LINE_BYTES);
         final int start = code.position();
@@ -132,7 +133,7 @@ final class X86Tiles {
         return start;
     }
 
-    /** Those of a sum into their registers, the last over that of the arguments. */
+    /** Loads the arguments of a sum into their registers, the last one over the arguments' own. */
     static void loadArguments(X86Assembler code) {
         code.movLoad(RAX, ARGUMENTS, Name.A_FROM.offset());
         code.add(A, RAX);
@@ -147,7 +148,7 @@ final class X86Tiles {
         code.movLoad(PITCH, ARGUMENTS, Name.PITCH.offset());
     }
 
-    /** What {@link #nextPanel} takes from the stack again. */
+    /** Saves on the stack what {@link #nextPanel} needs again. */
     static void keepForNextPanel(X86Assembler code) {
         code.push(A);
         code.push(SUMS);
@@ -157,7 +158,7 @@ final class X86Tiles {
 
     /**
      * Sums the same tiles with the next panel, which begins where this one ends, from {@code tile}
-     * on; after the last one leaves the stack as it was.
+     * on; restores the stack after the last one.
      */
     static void nextPanel(X86Assembler code, Label tile, int sumRowBytes) {
         code.pop(PANELS);
@@ -174,7 +175,7 @@ final class X86Tiles {
         }
     }
 
-    /** Those of a pack. */
+    /** Loads the arguments of a pack. */
     static void loadPackArguments(X86Assembler code) {
         code.movLoad(RAX, ARGUMENTS, Name.A_FROM.offset());
         code.add(PACK_ROW, RAX);
@@ -204,7 +205,7 @@ final class X86Tiles {
         code.place(done);
     }
 
-    /** The next tile's sums, which may be far away. */
+    /** Prefetches the next tile's sums, which may be far away. */
     private void fetchNextSums(int rows, int vectors) {
         int last = vectors * vectorBytes - 1;
         code.mov(SUM_ROW, SUMS);
@@ -262,8 +263,8 @@ final class X86Tiles {
         }
         for (int row = 0; row < rows; row++) {
             int offset = step * columnBytes() + row * Float.BYTES;
-            // A broadcast that is used once costs nothing inside the multiply-add; one for several
-            // would load the same element several times, and loads would become the bottleneck.
+            // A broadcast that is used once is free inside the multiply-add; one for several would
+            // load the same element several times, and loads would become the bottleneck.
             if (vectors == 1 && registers == 32) {
                 code.vfmadd231psBroadcast(sumRegister(row, 0, 1), firstB, A, offset);
                 continue;
@@ -290,7 +291,7 @@ final class X86Tiles {
         return tileVectors * vectorBytes;
     }
 
-    /** Four columns of four rows at a time are turned into four rows of four. */
+    /** Transposes four columns of four rows at a time. */
     private int pack(DType type) {
         code.align(LINE_BYTES);
         final int start = code.position();
@@ -323,7 +324,7 @@ final class X86Tiles {
         return start;
     }
 
-    /** Of four rows; {@code offset} is theirs in a packed column. */
+    /** Packs four rows; {@code offset} is theirs in a packed column. */
     private void packGroup(DType type, int[] rows, int offset) {
         final int to = RBP;
         final int left = RCX;
@@ -379,7 +380,7 @@ final class X86Tiles {
         }
     }
 
-    /** Into register 0. */
+    /** Loads one element into register 0. */
     private void loadOne(DType type, int from) {
         if (type == DType.FP32) {
             code.loadOne(0, from, 0);

@@ -2,7 +2,7 @@
  * Kernels in machine code: assemblers that write only the instructions that kernels use, and the
  * generators that write kernels with them.
  *
- * <p>Invariant: a generator is pure. It gives bytes for sizes and types, and any machine can write
- * any other's kernels; only {@link dev.weft.ffi.ExecutableMemory} makes code of them.
+ * <p>Invariant: a generator is pure. It returns bytes for sizes and types, and any machine can
+ * write any other's kernels; only {@link dev.weft.ffi.ExecutableMemory} makes them executable.
  */
 package dev.weft.gemm.code;
