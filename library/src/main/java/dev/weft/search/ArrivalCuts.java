@@ -10,7 +10,7 @@ import java.util.List;
 /** Finds the best {@link ArrivalCut} for a rank that gets its rows on one lane. Pure. */
 public final class ArrivalCuts {
 
-    /** A product that the link outruns takes chunks of this size, as they come. */
+    /** The chunk size if the link is faster than the product. */
     private static final long CHUNK_BYTES = 16L << 20;
 
     /** Copies of narrower rectangles lose rate: see {@link ArrivalPrice}. */
@@ -23,9 +23,9 @@ public final class ArrivalCuts {
     /**
      * The cut that ends a call the soonest, by the rates of a machine.
      *
-     * @param machine with an engine of tiles
-     * @param ownRows that are there from the start
-     * @param chunkRows of every chunk that arrives, in order
+     * @param machine has a {@link dev.weft.sim.TileEngine}
+     * @param ownRows rows that are there from the start
+     * @param chunkRows the rows of every chunk that arrives, in order
      */
     public static ArrivalCut of(
             Machine machine,
@@ -75,11 +75,11 @@ public final class ArrivalCuts {
     }
 
     /**
-     * All chunks but the last as they are; or the longest with its last one to four rounds of the
-     * grid apart; or the one before the last in two halves of its columns. A cut by rows pays if a
-     * long chunk comes before a short one: it would still be multiplied when the last rows are
-     * there. Halves of columns are for a chunk of one round: tiles of a second round could not use
-     * the first half before the first round has ended.
+     * The cuts to try before the last chunk: all chunks as they are; or the longest with its last
+     * one to four rounds of the grid separate; or the second to last in two halves of its columns.
+     * A cut by rows pays if a long chunk comes before a short one, which would otherwise arrive
+     * while the long one is still being multiplied. Halves of columns are for a chunk of one round:
+     * tiles of a second round could not use the first half before the first round has ended.
      */
     private static List<List<List<Block>>> befores(
             List<List<Block>> whole, long k, long n, TileGrid grid) {
@@ -122,7 +122,10 @@ public final class ArrivalCuts {
         return chunks.get(index).getFirst().rows();
     }
 
-    /** Some rows as they are, one to three rounds of the grid, and a last block in slices. */
+    /**
+     * The cuts to try for the last chunk: some rows as they are, one to three rounds of the grid,
+     * and a last block in slices.
+     */
     private static List<List<Block>> lastChunks(
             long rows, long k, long n, int elementBytes, TileGrid grid) {
         List<List<Block>> result = new ArrayList<>();
@@ -149,12 +152,12 @@ public final class ArrivalCuts {
         return result;
     }
 
-    /** Rows that keep all workers busy for one tile each; fewer where one row of tiles does. */
+    /** Rows that keep all workers busy for one tile each; fewer if one row of tiles does. */
     private static long roundRows(long n, int width, TileGrid grid) {
         return Math.max(1L, grid.workers() / Math.ceilDiv(n, width)) * grid.rows();
     }
 
-    /** One slice, and two to five that grow smaller by the same ratio. */
+    /** One slice, or two to five that shrink by the same ratio. */
     private static List<List<Long>> slicings(long k, int elementBytes, long unit) {
         List<List<Long>> result = new ArrayList<>(List.of(List.of(k)));
         for (int slices = 2; slices <= MOST_SLICES; slices++) {

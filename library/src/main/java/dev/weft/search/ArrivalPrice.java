@@ -9,8 +9,8 @@ import java.util.List;
 
 /**
  * Predicts when a pipelined call would end with a given {@link ArrivalCut}. Slices arrive one after
- * the other over the link. Each is multiplied once it is there and the one before it is done. The
- * simulator knows no slices, hence this price of its own, with the machine's rates. Pure.
+ * the other over the link. Each is multiplied once it has arrived and the one before it is done.
+ * The simulator does not know slices, so this uses its own price, with the machine's rates. Pure.
  */
 record ArrivalPrice(Machine machine, TileGrid grid, DType aType, long k, long n, long ownRows) {
 
@@ -29,7 +29,7 @@ record ArrivalPrice(Machine machine, TileGrid grid, DType aType, long k, long n,
         return 2.0 * engine.tileRows() / perUs;
     }
 
-    /** Of so many columns of one row. */
+    /** The link's time for {@code cols} columns of one row. */
     private double linkUs(long cols) {
         return cols * aType.bytes() / (machine.node().gbps() * 1e3);
     }

@@ -15,26 +15,26 @@ import java.util.stream.Stream;
 
 /**
  * Finds the plan that {@link Algorithm#AUTO} stands for. The first rank prices the candidates on a
- * model of the machine. All ranks then try the cheapest of them, and sequential, and the fastest is
- * kept. So, as far as a trial can tell, the choice is never slower than not overlapping. The first
+ * model of the machine. All ranks then try the cheapest of them, and sequential, and keep the
+ * fastest. So, as far as a trial can tell, the choice is never slower than sequential. The first
  * rank decides for all, and remembers its decisions for the life of its process. Collective.
  */
 public final class AutoChoice {
 
-    /** Plans that the simulator cannot tell from the cheapest: its error is of that size. */
+    /** Plans within this factor of the cheapest are tried: the simulator's error is that large. */
     private static final double NEAR = 1.15;
 
-    /** Cuts whose prices are that near are taken to cost the same: fine ones hide more. */
+    /** Cuts within this factor count as equally cheap: fine ones hide more. */
     private static final double SAME = 1.10;
 
     private static final int MOST_FINALISTS = 3;
 
-    /** Of gathered A: beyond it only the cheapest is tried beside sequential. */
+    /** Bytes of gathered A beyond which only the cheapest is tried against sequential. */
     private static final double MANY_BYTES = 256 << 20;
 
     private static final int MOST_DECIDED = 1000;
 
-    /** All candidates, one of them chosen. */
+    /** All candidates, one of them marked as chosen. */
     private static final Map<Key, List<Candidate>> DECIDED =
             Collections.synchronizedMap(
                     new LinkedHashMap<>() {
@@ -51,14 +51,14 @@ public final class AutoChoice {
     private final Problem problem;
     private final Key key;
 
-    /** What a decision is remembered by. */
+    /** The key of a remembered decision. */
     private record Key(Problem problem, String settings, String ranks) {}
 
     /**
-     * @param fabric null where this rank chooses alone
+     * @param fabric null if this rank chooses alone
      * @param problem with the hosts of {@code fabric}
-     * @param settings that have no part in the problem, but in the time of a call, such as the
-     *     engine and the share of the cores
+     * @param settings settings that are not part of the problem but affect the time of a call, such
+     *     as the engine and the share of the cores
      */
     public AutoChoice(Fabric fabric, Problem problem, String settings) {
         this.fabric = fabric;
@@ -67,11 +67,11 @@ public final class AutoChoice {
     }
 
     /**
-     * What was found.
+     * The result.
      *
-     * @param candidates of which one is chosen; on ranks other than the first only those that were
-     *     tried
-     * @param prepared the chosen one, where it was tried; otherwise null
+     * @param candidates one of them is marked as chosen; on ranks other than the first, only those
+     *     that were tried
+     * @param prepared the chosen one if it was tried, otherwise null
      */
     public record Choice<T>(List<Candidate> candidates, T prepared) {
 
@@ -81,17 +81,18 @@ public final class AutoChoice {
     }
 
     /**
-     * Chooses, and has candidates tried where nothing is known yet.
+     * Chooses, and has candidates tried if nothing is known yet.
      *
-     * @param prices all candidates, the cheapest first; asked for on every rank, where it is
-     *     needed, as measuring a machine may be collective; only the first rank's answer counts
+     * @param prices all candidates, the cheapest first. If needed, it is called on every rank, as
+     *     measuring a machine may be collective; only the first rank's answer counts
      */
     public <T> Choice<T> choose(Supplier<List<Candidate>> prices, Trial<T> trial) {
         if (problem.ranks() == 1 || problem.shards().totalRows() == 0) {
             return only(Algorithm.SEQUENTIAL, Math.max(1, problem.workers()));
         }
         if (problem.columns().isEmpty()) {
-            // A gather alone has nothing to hide behind: as few copies as there can be.
+            // A gather without a product has nothing to overlap with: use as few copies as
+            // possible.
             return only(fabric.sharesMemory() ? Algorithm.DIRECT : Algorithm.MESH_PUSH, 1);
         }
         boolean first = fabric == null || fabric.rank() == 0;
@@ -132,15 +133,15 @@ public final class AutoChoice {
         return candidates.stream().filter(Candidate::chosen).toList();
     }
 
-    /** What is tried side by side is in memory side by side. */
+    /** Candidates that are tried together need memory at the same time. */
     private int mostFinalists() {
         return problem.gatheredBytes() > MANY_BYTES ? 1 : MOST_FINALISTS;
     }
 
     /**
-     * The cheapest and those near it, each algorithm once; direct, which has no copies to be wrong
-     * about (best in 30 of 60 random problems, and by up to 30% in two where the model had it
-     * behind the others); and sequential.
+     * The cheapest and those near it, each algorithm once; direct, for which the model cannot
+     * misjudge copies (best in 30 of 60 random problems, and by up to 30% in two where the model
+     * ranked it behind the others); and sequential.
      */
     static List<Candidate> finalists(List<Candidate> priced, int most) {
         List<Candidate> finalists = new ArrayList<>();
@@ -157,7 +158,7 @@ public final class AutoChoice {
         return finalists;
     }
 
-    /** The same algorithm in the finest cut that is as cheap, as far as a price can tell. */
+    /** The same algorithm in the finest cut that is equally cheap, as far as a price can tell. */
     private static Candidate finest(Candidate cheapest, List<Candidate> priced) {
         return priced.stream()
                 .filter(c -> c.algorithm() == cheapest.algorithm())

@@ -10,8 +10,8 @@ import java.util.List;
 
 /**
  * Times prepared candidates in turn, round after round, and keeps the fastest. It keeps that very
- * instance, since where its memory happens to lie makes a difference of 5 to 10%. A call's time is
- * that of the slowest rank. Collective.
+ * instance, since the placement of its memory makes a difference of 5 to 10%. A call's time is that
+ * of the slowest rank. Collective.
  */
 record AutoTrial<T>(Fabric fabric, Trial<T> trial) {
 
@@ -21,13 +21,13 @@ record AutoTrial<T>(Fabric fabric, Trial<T> trial) {
     private static final int FEWEST_ROUNDS = 7;
     private static final int MOST_ROUNDS = 60;
 
-    /** Of the budget, before calls count: kernels must be compiled. */
+    /** The part of the budget before calls count: kernels must be compiled. */
     private static final double WARM_PART = 0.2;
 
-    /** What is no slower than this is as fast as the fastest: the simulator's order decides. */
+    /** Anything within this factor counts as equally fast: the simulator's order decides. */
     private static final double TELLING = 1.02;
 
-    /** The candidates with what they took, one of them chosen. */
+    /** The candidates with their measured times, one of them chosen. */
     Choice<T> run(List<Candidate> candidates) {
         List<T> prepared = new ArrayList<>();
         T kept = null;
@@ -49,7 +49,7 @@ record AutoTrial<T>(Fabric fabric, Trial<T> trial) {
         }
     }
 
-    /** Every one of them, whatever the others throw. */
+    /** Closes all, whatever any of them throws. */
     private void closeAll(List<T> prepared) {
         if (!prepared.isEmpty()) {
             try {
@@ -60,12 +60,12 @@ record AutoTrial<T>(Fabric fabric, Trial<T> trial) {
         }
     }
 
-    /** The first rank's value; a rank's own where there is no fabric. */
+    /** The first rank's value, or the rank's own if there is no fabric. */
     static long ofFirst(Fabric fabric, long value) {
         return fabric == null ? value : fabric.exchange(value)[0];
     }
 
-    /** Of all calls that count; tests, which prepare many operators, set it low. */
+    /** The time for all calls that count; tests, which prepare many operators, set it low. */
     private static double budgetNs() {
         String ms = System.getenv(BUDGET_MS);
         if (ms == null) {
@@ -91,7 +91,7 @@ record AutoTrial<T>(Fabric fabric, Trial<T> trial) {
         return medians;
     }
 
-    /** As many as fit into the time by the first rank's clock, and not too many or too few. */
+    /** As many rounds as fit the time by the first rank's clock, within limits. */
     private List<double[]> rounds(List<T> prepared, double budgetNs, int fewest) {
         List<double[]> rounds = new ArrayList<>();
         long start = System.nanoTime();
@@ -114,9 +114,9 @@ record AutoTrial<T>(Fabric fabric, Trial<T> trial) {
     }
 
     /**
-     * To overlap must be no slower than not to; of what overlaps, the cheapest of the fastest.
-     * Where sums are to have the bits of the whole product, sequential is not among the candidates:
-     * it sums by rank, which gives other bits.
+     * An overlapping candidate must be no slower than sequential; among those, the cheapest of the
+     * fastest wins. If sums are to have the bits of the whole product, sequential is not a
+     * candidate: it sums by rank, which gives other bits.
      */
     static int fastest(List<Candidate> candidates, double[] medians) {
         double least = Arrays.stream(medians).min().orElseThrow();
@@ -134,7 +134,7 @@ record AutoTrial<T>(Fabric fabric, Trial<T> trial) {
         throw new IllegalStateException("no candidate was tried");
     }
 
-    /** Whether nothing overlaps, be it a gather or a sum. */
+    /** Whether nothing overlaps, for a gather or a sum. */
     private static boolean isSequential(Candidate candidate) {
         return candidate.algorithm().label().equals(Algorithm.SEQUENTIAL.label());
     }

@@ -7,11 +7,11 @@ import dev.weft.plan.cut.Cut;
  * One of the plans to choose from.
  *
  * @param cut how its shards are cut
- * @param chunksPerSource chunks of the largest shard; 0 where there was nothing to choose
+ * @param chunksPerSource chunks of the largest shard; 0 if there was no choice
  * @param lanes communication workers of a rank; the algorithm may use fewer
- * @param predictedNs what the simulator says a call takes; NaN where it was not asked
- * @param measuredNs what a call took when it was tried; NaN where it was not
- * @param chosen whether it is the one that is run
+ * @param predictedNs the simulator's time of a call; NaN if it was not simulated
+ * @param measuredNs the time of a call when it was tried; NaN if it was not
+ * @param chosen whether this candidate is run
  */
 public record Candidate(
         PlanWriter algorithm,
@@ -35,13 +35,13 @@ public record Candidate(
         return new Candidate(algorithm, cut, chunksPerSource, lanes, predictedNs, ns, chosen);
     }
 
-    /** A copy that is marked as the one that is run, or as one that is not. */
+    /** A copy that is marked as chosen, or as not chosen. */
     public Candidate asChosen(boolean isChosen) {
         return new Candidate(
                 algorithm, cut, chunksPerSource, lanes, predictedNs, measuredNs, isChosen);
     }
 
-    /** Whether both have the same plan, whatever is known of its time. */
+    /** Whether both have the same plan, whatever their times. */
     public boolean isPlannedAs(Candidate other) {
         return algorithm.equals(other.algorithm) && cut.equals(other.cut) && lanes == other.lanes;
     }

@@ -14,9 +14,9 @@ import java.util.List;
 
 /**
  * Writes plans the way a machine runs them. A sequential plan leaves the gather to the machine's
- * own all-gather, which is a ring where the links form rings and between hosts. A kernel may also
- * take rows in an order of its own, except where products are summed over ranks: there the order is
- * part of the way that sums take. Immutable: any thread may use it.
+ * own all-gather, which is a ring if the links form rings, and between hosts. A kernel may also
+ * take rows in its own order, unless products are summed over ranks: then the order is part of how
+ * sums travel. Immutable and thread-safe.
  */
 public record MachinePlans(Machine machine, PlanWriter writer) implements PlanWriter {
 
@@ -68,7 +68,8 @@ public record MachinePlans(Machine machine, PlanWriter writer) implements PlanWr
                             .formatted(machine.name()));
         }
         RankPlan paced = first ? plan.with(label(), Pacing.GATHER_FIRST) : plan;
-        // Once all is gathered any order will do; from its own rows on, all ranks' are alike.
+        // Once everything is gathered any order will do; starting from own rows, all ranks' orders
+        // are alike.
         return first || bySource ? paced.withConsumption(plan.consumptionBySource()) : paced;
     }
 }

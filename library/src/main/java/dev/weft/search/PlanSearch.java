@@ -33,21 +33,21 @@ import java.util.stream.IntStream;
 
 /**
  * The search for the fastest plan for a problem on a machine: which algorithms and cuts are
- * candidates, and how long the simulator says they take. Immutable and deterministic: any thread
- * may use it. A price takes as long as its simulation.
+ * candidates, and how long the simulator says they take. Immutable, deterministic and thread-safe.
+ * A price takes as long as its simulation.
  *
- * @param problem its ranks must fit on the machine; if not, methods that need to know how they lie
- *     on hosts throw {@link IllegalArgumentException}
+ * @param problem its ranks must fit on the machine; otherwise methods that need to place them on
+ *     hosts throw {@link IllegalArgumentException}
  */
 public record PlanSearch(Machine machine, Problem problem) {
 
-    /** Past this many ranks algorithms are not compared in every cut. */
+    /** With more ranks than this, algorithms are not compared in every cut. */
     private static final int EVERY_CUT_RANKS = 64;
 
     /** Lanes beyond this many only wait for the same links. */
     private static final int MOST_DEFAULT_LANES = 8;
 
-    /** All ranks' plans that sum are written at once: more would take gigabytes. */
+    /** The plans that sum are written for all ranks at once: more would need gigabytes. */
     private static final long MOST_SUM_TRANSFERS = 4_000_000;
 
     /** Transfer blocks of the Ascend example. */
@@ -71,10 +71,10 @@ public record PlanSearch(Machine machine, Problem problem) {
      * compared in the middle cut, and only the best of them and sequential in the others.
      */
     public enum Budget {
-        /** For a search while others wait: three cuts, none of which takes long to price. */
+        /** For a search while others wait: three cuts that can be priced quickly. */
         QUICK(List.of(Chunks.MIN_CHUNKS_PER_SOURCE, 16, 4), 200_000),
 
-        /** For a search that somebody has asked for. */
+        /** For a search that a user has asked for. */
         THOROUGH(List.of(4, 8, 16, 32, 64, 128), Long.MAX_VALUE);
 
         private final List<Integer> chunksPerSource;
@@ -95,11 +95,11 @@ public record PlanSearch(Machine machine, Problem problem) {
     }
 
     /**
-     * What {@link Algorithm#slicedRing} is priced by: its candidate has as many chunks as slices
-     * where they stay on the chip, and the machine's own otherwise.
+     * The search that prices {@link Algorithm#slicedRing}: its candidate has one chunk per slice if
+     * they stay on the chip, and the machine's own chunks otherwise.
      *
      * @param n columns of B on each rank
-     * @param onChip whether the ring's two buffers lie in the memory of the chip
+     * @param onChip whether the ring's two buffers are in on-chip memory
      */
     public static PlanSearch ofSlicedRing(
             Machine machine,
@@ -133,7 +133,7 @@ public record PlanSearch(Machine machine, Problem problem) {
         return candidates(budget, () -> {});
     }
 
-    /** All candidates, the cheapest first; the heartbeat is heard by others who wait meanwhile. */
+    /** All candidates, the cheapest first; calls the heartbeat for others that wait meanwhile. */
     public List<Candidate> candidates(Budget budget, Runnable heartbeat) {
         List<Cut> cuts = cuts(budget);
         List<PlanWriter> algorithms = algorithms();
@@ -155,14 +155,14 @@ public record PlanSearch(Machine machine, Problem problem) {
         return priced;
     }
 
-    /** The cheapest way to gather first and multiply after, or to multiply and then sum. */
+    /** The cheapest way to gather first and then multiply, or to multiply and then sum. */
     public Candidate sequential(Budget budget) {
         List<Candidate> priced = new ArrayList<>();
         addPriced(priced, List.of(sequential()), cuts(budget), () -> {});
         return cheapest(priced);
     }
 
-    /** What does not overlap: of sums in any order, the one that adds up by rank. */
+    /** The algorithm that does not overlap: for sums in any order, the one that adds up by rank. */
     public PlanWriter sequential() {
         return problem.sums() == null ? Algorithm.SEQUENTIAL : problem.writer(Reduction.SEQUENTIAL);
     }
@@ -171,7 +171,7 @@ public record PlanSearch(Machine machine, Problem problem) {
         return !candidate.algorithm().equals(sequential());
     }
 
-    /** Whether it is the one where ranks multiply out of each other's memory. */
+    /** Whether ranks multiply directly out of each other's memory. */
     public boolean isDirect(PlanWriter writer) {
         return writer.equals(
                 problem.sums() == null ? Algorithm.DIRECT : problem.writer(Reduction.DIRECT));
@@ -185,7 +185,7 @@ public record PlanSearch(Machine machine, Problem problem) {
         return problem.sums() != null && writer.equals(problem.writer(Reduction.HIERARCHICAL));
     }
 
-    /** Without what the machine cannot do, or what could not be told from another algorithm. */
+    /** Leaves out what the machine cannot do, and what would be the same as another algorithm. */
     private List<PlanWriter> algorithms() {
         boolean direct = machine.node().direct() && hosts().count() == 1;
         boolean hierarchical = machine.node().direct() && hosts().isHierarchical();
@@ -206,7 +206,7 @@ public record PlanSearch(Machine machine, Problem problem) {
                 .toList();
     }
 
-    /** Chunks are whole quanta, so that several counts may come to the same cut. */
+    /** Chunks are whole quanta, so several counts may give the same cut. */
     private List<Cut> cuts(Budget budget) {
         if (problem.cut().givesRows()) {
             return List.of(problem.cut());
@@ -236,22 +236,22 @@ public record PlanSearch(Machine machine, Problem problem) {
         }
     }
 
-    /** Where nothing is moved in chunks, one cut is enough. */
+    /** If nothing is moved in chunks, one cut is enough. */
     private Cut directCut(List<Cut> cuts) {
         return problem.sums() == null ? cuts.getFirst() : problem.cut();
     }
 
     /**
-     * The problem as {@code algorithm} does it, cut as the problem says or else as the machine
-     * would by itself; not priced.
+     * The problem as {@code algorithm} does it, with the problem's cut or else the machine's
+     * default; not priced.
      *
-     * @throws IllegalArgumentException where the machine cannot do that, with the reason
+     * @throws IllegalArgumentException if the machine cannot do that, with the reason
      */
     public Candidate candidate(PlanWriter algorithm) {
         return candidate(algorithm, problem.cut());
     }
 
-    /** The problem as {@code algorithm} does it, in a cut of the caller's; not priced. */
+    /** The problem as {@code algorithm} does it, with the caller's cut; not priced. */
     public Candidate candidate(PlanWriter algorithm, Cut cut) {
         Hosts hosts = hosts();
         if ((isDirect(algorithm) || isHierarchical(algorithm)) && !machine.node().direct()) {
@@ -271,7 +271,7 @@ public record PlanSearch(Machine machine, Problem problem) {
         return Candidate.of(algorithm, own, most, lanes);
     }
 
-    /** Whether the kernel is the Ascend example's, which has chunks and lanes of its own. */
+    /** Whether the kernel is the Ascend example's, which has its own chunks and lanes. */
     public boolean hasOwnKernel() {
         return machine.consumption() == Machine.Consumption.BY_SOURCE && problem.sums() == null;
     }
@@ -297,7 +297,7 @@ public record PlanSearch(Machine machine, Problem problem) {
                 if (!coresMoveBytes()) {
                     yield perPeer;
                 }
-                // Whoever multiplies is idle while a sequential call gathers.
+                // The compute workers are idle while a sequential call gathers.
                 yield algorithm == Algorithm.SEQUENTIAL ? computeWorkers() : 1;
             }
         };
@@ -308,7 +308,7 @@ public record PlanSearch(Machine machine, Problem problem) {
         return machine.node().coreGbps() > 0 || network != null && network.coreGbps() > 0;
     }
 
-    /** Those of its lanes that a candidate's plan has work for. */
+    /** How many of its lanes a candidate's plan has work for. */
     public int lanesUsed(Candidate candidate) {
         if (problem.sums() != null) {
             return plans(candidate).stream().mapToInt(plan -> plan.lanes().size()).max().orElse(0);
@@ -329,7 +329,7 @@ public record PlanSearch(Machine machine, Problem problem) {
         };
     }
 
-    /** How the ranks lie on hosts. */
+    /** How the ranks are placed on hosts. */
     public Hosts hosts() {
         return problem.hosts() == null ? machine.hosts(problem.ranks()) : problem.hosts();
     }
@@ -386,12 +386,12 @@ public record PlanSearch(Machine machine, Problem problem) {
         return Math.min(most, Math.max(1, problem.shards().maxRows()));
     }
 
-    /** The candidate with what a call takes. */
+    /** The candidate with the predicted time of a call. */
     public Candidate priced(Candidate candidate) {
         return candidate.priced(price(candidate, SimulatedView.PIPELINED).ns());
     }
 
-    /** What the simulator says of a view of a call. */
+    /** The simulator's prediction for a view of a call. */
     public Prediction price(Candidate candidate, SimulatedView view) {
         return Simulator.run(machine, scenario(candidate), view);
     }
@@ -424,7 +424,7 @@ public record PlanSearch(Machine machine, Problem problem) {
                 problem.sums());
     }
 
-    /** What every rank does; proved where Weft has not written it. */
+    /** What every rank does; proved if Weft has not written it. */
     public List<RankPlan> plans(Candidate candidate) {
         List<RankPlan> plans =
                 candidate.algorithm().plans(chunks(candidate), candidate.lanes(), hosts());

@@ -13,19 +13,20 @@ import java.util.Objects;
 
 /**
  * What the choice of a plan depends on: the sizes, types and settings of an operator's call.
- * Immutable: any thread may use it.
+ * Immutable and thread-safe.
  *
- * @param k columns of A, all ranks' together where products are summed
- * @param columns N of each product, on the rank with the widest; empty for a gather alone
- * @param keepGathered whether gathered A is left for the caller
+ * @param k columns of A; of all ranks together if products are summed
+ * @param columns N of each product, on the rank with the widest; empty for a gather without a
+ *     product
+ * @param keepGathered whether gathered A is kept for the caller
  * @param workers compute threads of a rank, or blocks of work for its engine's units; 0 for its
  *     share of the cores, or one for each unit
- * @param lanes communication workers of a rank; 0 for as many as suit the algorithm
+ * @param lanes communication workers of a rank; 0 for what suits the algorithm
  * @param cut how shards are to be cut; {@link Cut#AUTOMATIC} leaves it to the search
- * @param hosts how the ranks lie on hosts; null for as many on each as a node of the machine has
- * @param slowRanks for each slow rank, how many times as long it takes
- * @param sums of a product that is summed over ranks, where the shards are rows of C; otherwise
- *     null
+ * @param hosts how the ranks are placed on hosts; null to fill the nodes of the machine
+ * @param slowRanks for each slow rank, the factor by which it is slower
+ * @param sums for a product that is summed over ranks, in which case the shards are rows of C;
+ *     otherwise null
  */
 public record Problem(
         Shards shards,
@@ -53,7 +54,7 @@ public record Problem(
         }
     }
 
-    /** One product of {@code n} columns on each rank, with all else left to the search. */
+    /** One product of {@code n} columns on each rank, with everything else left to the search. */
     public static Problem of(Shards shards, long k, long n, DType aType, DType outType) {
         return new Problem(
                 shards,
@@ -87,7 +88,7 @@ public record Problem(
                 sums);
     }
 
-    /** A copy whose ranks lie on hosts like this. */
+    /** A copy whose ranks are placed on these hosts. */
     public Problem on(Hosts newHosts) {
         return new Problem(
                 shards,
@@ -116,7 +117,7 @@ public record Problem(
         return reduction.writer(sums.inner(), sums.all());
     }
 
-    /** Of all products. */
+    /** The columns of all products. */
     long allColumns() {
         return columns.stream().mapToLong(Long::longValue).sum();
     }
@@ -125,7 +126,7 @@ public record Problem(
         return shards.ranks();
     }
 
-    /** Of gathered A. */
+    /** The bytes of gathered A. */
     double gatheredBytes() {
         return (double) shards.totalRows() * k * aType.bytes();
     }

@@ -3,10 +3,10 @@ package dev.weft.search;
 /**
  * How a kernel cuts a product into tiles, as far as an arrival cut depends on it.
  *
- * @param rows of C that one worker computes at once
+ * @param rows rows of C that one worker computes at once
  * @param width columns of C in a full tile
- * @param narrowWidth columns of a narrow tile; the same where the kernel has only one width
- * @param workers that run at the same time
+ * @param narrowWidth columns of a narrow tile; equal to {@code width} if the kernel has only one
+ * @param workers workers that run at the same time
  * @param kBlock columns of A that a kernel loads at once: slices are multiples of it
  */
 public record TileGrid(int rows, int width, int narrowWidth, int workers, int kBlock) {

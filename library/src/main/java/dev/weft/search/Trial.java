@@ -1,7 +1,7 @@
 package dev.weft.search;
 
 /**
- * Makes candidates into something that can be called and timed. The methods are collective: all
+ * Turns candidates into something that can be called and timed. The methods are collective: all
  * ranks call them in the same order.
  *
  * @param <T> what a candidate becomes
@@ -11,7 +11,7 @@ public interface Trial<T> {
     /** Makes a candidate ready for timed calls. If it fails, nothing of it is left. */
     T prepare(Candidate candidate);
 
-    /** Calls it once, and returns what this rank took, in nanoseconds. */
+    /** Calls it once, and returns this rank's time in nanoseconds. */
     long callNs(T prepared);
 
     /** Frees one that is not kept. */

@@ -15,7 +15,7 @@
  *         best.algorithm().label(), search.chunkRows(best), best.predictedNs() / 1e6);
  * }
  *
- * <p>Invariant: pure, except for {@link dev.weft.search.AutoChoice}, which has its caller try
+ * <p>Invariant: pure, except for {@link dev.weft.search.AutoChoice}, which asks its caller to try
  * candidates.
  */
 package dev.weft.search;

@@ -3,9 +3,9 @@ package dev.weft.sim;
 /**
  * Times that no schedule of the same transfers and products can beat, in nanoseconds.
  *
- * @param pathNs the longest chain of things of which each needs the one before
- * @param linkNs what the busiest link or bus has to carry
- * @param computeNs what the busiest rank, or cores that ranks share, have to do
+ * @param pathNs the longest chain of steps that each need the one before
+ * @param linkNs the load of the busiest link or bus
+ * @param computeNs the load of the busiest rank, or of the busiest cores that ranks share
  */
 public record Bounds(double pathNs, double linkNs, double computeNs) {
 

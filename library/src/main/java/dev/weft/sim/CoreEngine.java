@@ -5,14 +5,15 @@ import java.util.EnumMap;
 import java.util.Map;
 
 /**
- * Cores of a host that all its ranks share, for products and for moving bytes. A product of some
- * rows with a B of [K, N] takes, on one core, a time for every operation, every element of the rows
- * read, every element of B read, every element of C written, and for the call.
+ * Cores of a host that all its ranks share, for products and for moving bytes. The time of a
+ * product of some rows with a B of [K, N] on one core is the sum of times for every operation,
+ * every element of the rows read, every element of B read, every element of C written, and for the
+ * call.
  *
- * @param capacity how many cores' worth of work all of them get done together; less than {@code
- *     cores} where they share execution units
+ * @param capacity how many cores' worth of work all of them do together; less than {@code cores} if
+ *     they share execution units
  * @param costs by the type of A
- * @param blockUs of each product
+ * @param blockUs the time of each product besides its elements
  */
 public record CoreEngine(
         int cores,
@@ -24,7 +25,7 @@ public record CoreEngine(
         implements Engine {
 
     /**
-     * @param gflops of one core, in 10^9 operations a second
+     * @param gflops the rate of one core, in 10^9 operations a second
      * @param rowNs for each element of A's rows
      * @param bNs for each element of a B that does not stay on the chip, once for each product
      * @param outNs for each element of C
@@ -54,7 +55,7 @@ public record CoreEngine(
         }
     }
 
-    /** With a part of the cores, one at least. */
+    /** The engine with a part of the cores, at least one. */
     CoreEngine part(double part) {
         int some = Math.max(1, (int) (cores * part));
         double work = Math.min(some, capacity * part);
@@ -86,12 +87,12 @@ public record CoreEngine(
         return new CoreEngine(cores, capacity, faster, blockUs, rowQuantum, blockRows);
     }
 
-    /** The same cores getting another amount of work done together. */
+    /** The same cores with another capacity. */
     public CoreEngine withCapacity(double newCapacity) {
         return new CoreEngine(cores, newCapacity, costs, blockUs, rowQuantum, blockRows);
     }
 
-    /** What one core takes for rows x [k, n]; {@code far} says that B comes from afar each time. */
+    /** One core's time for rows x [k, n]; {@code far} if B comes from far memory each time. */
     double productNs(DType aType, long rows, long k, long n, boolean far) {
         Costs cost = costs.get(multiplied(aType));
         double padded = (double) Math.ceilDiv(rows, rowQuantum) * rowQuantum;

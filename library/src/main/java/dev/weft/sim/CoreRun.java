@@ -10,23 +10,24 @@ import java.util.List;
 import java.util.stream.IntStream;
 
 /**
- * Multiplies on a {@link CoreEngine}: the rank's workers take row blocks in turn, or parts of their
- * columns.
+ * Multiplies on a {@link CoreEngine}: the rank's workers take turns at row blocks, or parts of
+ * their columns.
  */
 final class CoreRun extends ProductRun {
 
-    // What is done to an element of sums, in copies of it by one core. Found on a two-core Neoverse
-    // N1, which copies one in 0.33 ns, from six of the calls of docs/results/prediction.md.
+    // What is done to an element of sums, in units of one core's time to copy it. Found on a
+    // two-core Neoverse N1, which copies one in 0.33 ns, from six of the calls of
+    // docs/results/prediction.md.
 
-    /** To write it after a product: many columns do not stay near, as those of probes do. */
+    /** To write it after a product: unlike a probe's, many columns do not stay in a near cache. */
     private static final double STORE = 0.7;
 
-    /** To read it before a product, where another core has written it. */
+    /** To read it before a product, if another core has written it. */
     private static final double RESUME = 2;
 
     private static final double ADDITION = 3.3;
 
-    /** To make an element of C of it, of the same type or of 16 bits, or to round it to be sent. */
+    /** To turn it into an element of C, of the same type or of 16 bits, or to round it. */
     private static final double FINISH = 2.4;
 
     private static final double ROUNDING = 8;
@@ -35,12 +36,12 @@ final class CoreRun extends ProductRun {
     private final List<Worker> workers = new ArrayList<>();
     private final List<Worker> waiting = new ArrayList<>();
 
-    /** Rows that are worth a product of their own while others are late; 0 for none. */
+    /** Rows that are worth a separate product while others are late; 0 for none. */
     private final long stepRows;
 
     private final List<Long> partsOfK;
 
-    /** Pieces in which workers take a row block. */
+    /** The number of pieces that a row block is cut into for the workers. */
     private final int columnParts;
 
     CoreRun(Simulation simulation, SimulatedRank rank) {
@@ -85,7 +86,7 @@ final class CoreRun extends ProductRun {
         return simulation.startNs + totalNs / workers.size();
     }
 
-    /** What one core takes for rows of a block and a part of the columns. */
+    /** One core's time for rows of a block and a part of the columns. */
     private double workNs(RowBlock block, long rows, int part) {
         if (simulation.view == SimulatedView.COMM_ONLY) {
             return 0;
@@ -121,7 +122,7 @@ final class CoreRun extends ProductRun {
         return work * slowness;
     }
 
-    /** What one core takes to add and finish rows. */
+    /** One core's time to add and finish rows. */
     private double finishNs(SumSteps.Rows rows) {
         double copies = ADDITION * sums.additions(rows);
         if (sums.areFinished(rows)) {
@@ -130,7 +131,7 @@ final class CoreRun extends ProductRun {
         return sums.elements(rows) * copies * copyNs() * slowness;
     }
 
-    /** What one core takes to copy an element of sums. */
+    /** One core's time to copy an element of sums. */
     private double copyNs() {
         double copyGbps = simulation.machine.node().coreGbps();
         return copyGbps > 0 ? Float.BYTES / copyGbps : 0;
@@ -144,7 +145,7 @@ final class CoreRun extends ProductRun {
         /** By block. */
         private final int[] donePieces;
 
-        /** By block: when its products could have been done at the earliest. */
+        /** By block: the earliest time at which its products could have been done. */
         private final double[] pathNs;
 
         private int next;
@@ -155,7 +156,10 @@ final class CoreRun extends ProductRun {
             this.pathNs = new double[order.size()];
         }
 
-        /** The number of a piece: block after block, and within a block by parts; or -1. */
+        /**
+         * The next piece, or -1. Pieces are numbered block after block, and within a block by
+         * parts.
+         */
         int take() {
             return next < order.size() * columnParts ? next++ : -1;
         }
@@ -164,7 +168,7 @@ final class CoreRun extends ProductRun {
             return order.get(piece / columnParts);
         }
 
-        /** A piece can be done then at the earliest. */
+        /** Notes the earliest time at which a piece could be done. */
         void ends(int piece, double earliestNs) {
             int block = piece / columnParts;
             pathNs[block] = Math.max(pathNs[block], earliestNs);
@@ -209,7 +213,7 @@ final class CoreRun extends ProductRun {
             }
         }
 
-        /** Takes rows that are whole, or else the next piece that nobody has. */
+        /** Takes whole rows, or else the next free piece. */
         private void take() {
             if (sums != null && finish()) {
                 return;
@@ -227,7 +231,7 @@ final class CoreRun extends ProductRun {
             }
         }
 
-        /** Begins to finish rows that are whole, if there are some. */
+        /** Begins to finish whole rows, if there are any. */
         private boolean finish() {
             finished = sums.take();
             if (finished != null) {
@@ -241,7 +245,7 @@ final class CoreRun extends ProductRun {
             return finished != null;
         }
 
-        /** Goes on with the block until something is multiplied or awaited. */
+        /** Continues with the block until something is multiplied or awaited. */
         private void proceed() {
             while (isReady()) {
                 if (gatherFirst) {
@@ -266,7 +270,7 @@ final class CoreRun extends ProductRun {
             waiting.add(this);
         }
 
-        /** Whether the next chunk is there, or all of them where the gather comes first. */
+        /** Whether the next chunk is there, or all of them if the gather comes first. */
         boolean isReady() {
             if (block == null) {
                 return sums.isReady();
@@ -281,7 +285,7 @@ final class CoreRun extends ProductRun {
             return Math.clamp(complete - block.firstRow(), 0, block.rows());
         }
 
-        /** Who came at the same time as the awaited chunk has not waited. */
+        /** A worker that arrived at the same time as the awaited chunk has not waited. */
         void wake() {
             double now = simulation.events.now();
             if (now > waitsSinceNs && block != null) {
@@ -336,7 +340,7 @@ final class CoreRun extends ProductRun {
             CoreRun.this.tell(kind, track, block.source(), peer, firstRow, count, fromNs, toNs);
         }
 
-        /** Sums that were added are told of as products are. */
+        /** Reports added sums as products. */
         private void finished(double now) {
             if (sums.additions(finished) > 0) {
                 tellOf(finished.block(), SpanSink.Kind.COMPUTE, rank.plan.rank(), beganNs, now);

@@ -2,13 +2,13 @@ package dev.weft.sim;
 
 import dev.weft.tensor.DType;
 
-/** What multiplies rows on one rank. */
+/** The engine that multiplies rows on one rank. */
 public sealed interface Engine permits TileEngine, CoreEngine {
 
     /** Chunks are cut in multiples of this many rows. */
     long rowQuantum();
 
-    /** Rows that are multiplied in one go at most. */
+    /** The most rows that are multiplied at a time. */
     long blockRows();
 
     /** Whether rates are known for A of this type. */

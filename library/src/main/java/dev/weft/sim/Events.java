@@ -3,15 +3,15 @@ package dev.weft.sim;
 import java.util.Arrays;
 
 /**
- * What is yet to happen, in order of time: a binary heap in arrays, so that an event costs the same
- * however many went before. Of things at one time, ends of service come before all else, and then
- * what was added first.
+ * Future events in order of time: a binary heap in arrays, so that the cost of an event does not
+ * depend on how many came before. At the same time, ends of service come first, then what was added
+ * first.
  */
 final class Events {
 
-    /** Something that happens at its time. */
+    /** An event. */
     interface Action {
-        /** Gets the detail that was given when it was added. */
+        /** Receives the detail that was given when it was added. */
         void run(int detail);
     }
 
@@ -24,12 +24,12 @@ final class Events {
     private long happened;
     private double now;
 
-    /** The time of what happens at the moment. */
+    /** The time of the current event. */
     double now() {
         return now;
     }
 
-    /** How many things have happened. */
+    /** How many events have happened. */
     long happened() {
         return happened;
     }
@@ -38,7 +38,7 @@ final class Events {
         insert(time, added++, happening, detail);
     }
 
-    /** As {@link #add}, before all that is added otherwise for the same time. */
+    /** Like {@link #add}, but before all other events of the same time. */
     void addFirst(double time, Action happening, int detail) {
         insert(time, added++ - Long.MAX_VALUE, happening, detail);
     }
@@ -58,7 +58,7 @@ final class Events {
         put(at, time, rank, happening, detail);
     }
 
-    /** Lets everything happen, and what comes of it. */
+    /** Runs all events, including those that they add. */
     void run() {
         while (size > 0) {
             now = times[0];

@@ -6,7 +6,10 @@ import dev.weft.plan.RankPlan.Transfer;
 import dev.weft.plan.RankPlan.Transfer.Initiator;
 import java.util.List;
 
-/** Executes a lane as a worker does: it goes on once bytes are on their way, or a get's here. */
+/**
+ * Executes a lane as a worker does: it continues once a put's bytes are on their way, or a get's
+ * bytes are here.
+ */
 final class LaneRun implements Station.Customer, Events.Action {
 
     private final Simulation simulation;
@@ -50,7 +53,7 @@ final class LaneRun implements Station.Customer, Events.Action {
         (awaitsCredit ? receiver(transfer) : holder(transfer)).await(this);
     }
 
-    /** Whether what the lane waits for is there. */
+    /** Whether what the lane waits for has happened. */
     boolean isReady() {
         Transfer transfer = transfers.get(at);
         return awaitsCredit ? hasCredit(transfer) : hasChunk(transfer);
@@ -77,7 +80,7 @@ final class LaneRun implements Station.Customer, Events.Action {
         return holder(transfer).need(transfer, simulation.tagAt(transfer.from(), transfer));
     }
 
-    /** The awaited thing is there; who came at the same time has not waited. */
+    /** The wait is over; a lane that arrived at the same time has not waited. */
     void wake() {
         double now = simulation.events.now();
         if (now > waitsSinceNs) {
@@ -124,7 +127,7 @@ final class LaneRun implements Station.Customer, Events.Action {
         return transfer.to() == rank.plan.rank() ? transfer.from() : transfer.to();
     }
 
-    /** Whose buffer, shard or rows the lane waits for. */
+    /** The rank whose buffer, shard or rows the lane waits for. */
     private int awaited(Transfer transfer) {
         if (awaitsCredit) {
             return transfer.to();

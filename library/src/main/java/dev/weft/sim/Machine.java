@@ -7,16 +7,17 @@ import java.util.Objects;
 
 /**
  * A model of a machine: what a rank can do, and how ranks reach each other. Files describe it (see
- * {@link MachineFile}). Immutable: any thread may use it.
+ * {@link MachineFile}). Immutable and thread-safe.
  *
- * @param description one line for people
+ * @param description one line, for people to read
  * @param sources where the figures come from, one line each
  * @param overheads what every call, transfer and signal costs besides its bytes
  * @param consumption the order in which the machine's kernel takes rows
- * @param ranksPerNode ranks that {@code node} joins; more are on several nodes, or 0 for any number
+ * @param ranksPerNode ranks that {@code node} connects; more ranks use several nodes; 0 for any
+ *     number
  * @param node how the ranks of a node reach each other
- * @param network how nodes reach each other; null where there is but one
- * @param copies what is known of copies besides their rate
+ * @param network how nodes reach each other; null if there is only one
+ * @param copies what is known about copies besides their rate
  */
 public record Machine(
         String name,
@@ -45,30 +46,30 @@ public record Machine(
         }
     }
 
-    /** Which rows of those that have arrived a kernel multiplies first. */
+    /** Which of the rows that have arrived a kernel multiplies first. */
     public enum Consumption {
         /** As the plan says: in the order in which they are delivered. */
         AS_PLANNED,
-        /** One source after the other, from the rank that follows on. */
+        /** One source after the other, starting with the next rank. */
         BY_SOURCE
     }
 
     /**
      * Memory of one rank.
      *
-     * @param gbps what the engine can read and write, in 10^9 bytes a second; 0 for no limit
-     * @param onChipMib what stays on the chip between two uses, 2^20 bytes
-     * @param arrivalsOnChip whether rows that arrive in two buffers stay there, and cost the memory
-     *     nothing
+     * @param gbps how fast the engine can read and write, in 10^9 bytes a second; 0 for no limit
+     * @param onChipMib how much stays on the chip between two uses, in 2^20 bytes
+     * @param arrivalsOnChip whether rows that arrive in two buffers stay there, and do not load the
+     *     memory
      */
     public record Memory(double gbps, double onChipMib, boolean arrivalsOnChip) {
 
-        /** Memory that arriving rows go through. */
+        /** Memory that arriving rows pass through. */
         public Memory(double gbps, double onChipMib) {
             this(gbps, onChipMib, false);
         }
 
-        /** Whether a B of so many bytes stays on the chip: where half of that holds it. */
+        /** Whether a B of this size stays on the chip: if half of the on-chip memory holds it. */
         boolean keeps(double bytes) {
             return 2 * bytes <= onChipMib * (1 << 20);
         }
@@ -76,25 +77,25 @@ public record Machine(
 
     /**
      * @param callUs from the call until workers and lanes run
-     * @param transferUs of a lane for each transfer, besides moving the bytes
+     * @param transferUs a lane's time for each transfer, besides moving the bytes
      * @param signalUs from the end of a transfer until its chunk is known at the destination
-     * @param wakeUs from then on, until whoever waits for it goes on
+     * @param wakeUs from then on, until the waiting thread continues
      */
     public record Overheads(double callUs, double transferUs, double signalUs, double wakeUs) {
 
-        /** From the end of a transfer until somebody can make use of it. */
+        /** From the end of a transfer until it can be used. */
         double knownNs() {
             return (signalUs + wakeUs) * 1e3;
         }
     }
 
     /**
-     * What copies between ranks cost and slow down, for the cut of what arrives; the simulator
-     * makes no use of it.
+     * What copies between ranks cost and slow down, for the cut of what arrives; the simulator does
+     * not use it.
      *
      * @param narrowBytes rows of a rectangle that are narrower cost more than their bytes
      * @param narrowRowNs for each of them
-     * @param farBytes rows that lie further apart than this cost {@code farRowNs} instead
+     * @param farBytes rows that are further apart than this cost {@code farRowNs} instead
      */
     public record Copies(double narrowBytes, double narrowRowNs, double farBytes, double farRowNs) {
 
@@ -112,7 +113,7 @@ public record Machine(
             }
         }
 
-        /** What a row of a rectangle costs besides its bytes, where rows lie that far apart. */
+        /** What a row of a rectangle costs besides its bytes, if rows are this far apart. */
         public double rowNs(long bytes, long apartBytes) {
             if (bytes >= narrowBytes) {
                 return 0;
@@ -121,7 +122,7 @@ public record Machine(
         }
     }
 
-    /** How the ranks lie on nodes: as many as fit on each, the rest on the last. */
+    /** How the ranks are placed on nodes: each node is filled, the rest are on the last. */
     public Hosts hosts(int ranks) {
         if (ranksPerNode == 0 || ranks <= ranksPerNode) {
             return Hosts.one(ranks);
@@ -151,7 +152,7 @@ public record Machine(
         return with(engine, more, ranksPerNode, node, network);
     }
 
-    /** A copy on which rows that arrive in two buffers stay on the chip. */
+    /** A copy that keeps rows that arrive in two buffers on the chip. */
     public Machine withArrivalsOnChip() {
         Memory onChip = new Memory(memory.gbps(), memory.onChipMib(), true);
         return with(engine, onChip, ranksPerNode, node, network);
@@ -167,14 +168,14 @@ public record Machine(
         return with(other, memory, ranksPerNode, node, network);
     }
 
-    /** A copy as one of several nodes that a network joins. */
+    /** A copy as one of several nodes that a network connects. */
     public Machine withNetwork(int newRanksPerNode, Wiring newNetwork) {
         return with(engine, memory, newRanksPerNode, node, newNetwork);
     }
 
     /**
-     * A copy with what {@code some} of {@code all} ranks of a node have of what they share: its
-     * cores, its bus, and a link to other nodes that is not each rank's own.
+     * A copy with the share that {@code some} of {@code all} ranks of a node have of its cores, its
+     * bus, and a link to other nodes if ranks share it.
      */
     public Machine withShare(int some, int all) {
         double part = (double) some / all;

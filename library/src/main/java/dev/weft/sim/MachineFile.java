@@ -13,14 +13,14 @@ import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 
 /**
- * Machines as JSON files. A file that is missing or wrong is an {@link IllegalArgumentException} of
- * one line that begins with its name and says which field has which value and what would be right;
- * nothing in a file is passed over. What is written can be read, and gives the same machine. Any
- * thread may call it.
+ * Machines as JSON files. A missing or invalid file is an {@link IllegalArgumentException} with a
+ * one-line message that begins with its name and says which field has which value and what is
+ * expected; nothing in a file is ignored. What is written can be read back, and gives the same
+ * machine. Thread-safe.
  */
 public final class MachineFile {
 
-    /** What every file says of itself. */
+    /** The schema that every file names. */
     public static final String SCHEMA = "weft.machine/1";
 
     private static final int MAX_BYTES = 1 << 20;
@@ -28,7 +28,7 @@ public final class MachineFile {
     private MachineFile() {}
 
     public static Machine read(Path path) {
-        // Asked before opening: opening a pipe would block.
+        // Checked before opening: opening a pipe would block.
         if (!Files.exists(path)) {
             throw new IllegalArgumentException(path + ": no such file");
         }
@@ -44,7 +44,7 @@ public final class MachineFile {
         }
     }
 
-    /** A machine from the user's caches: a file that nobody else can write, and no link. */
+    /** A machine from the user's caches: a file that nobody else can write, and not a link. */
     public static Machine readCached(Path path) {
         try {
             Path folder = PrivateFiles.guarded(path.toAbsolutePath().getParent());
@@ -58,7 +58,7 @@ public final class MachineFile {
         }
     }
 
-    /** The machine that {@code json}, called {@code origin} in messages, describes. */
+    /** The machine that {@code json} describes; messages call it {@code origin}. */
     public static Machine parse(String origin, byte[] json) {
         if (json.length > MAX_BYTES) {
             throw new IllegalArgumentException(
@@ -75,7 +75,7 @@ public final class MachineFile {
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
-        // A model can hold what no file may: NaN, or more units than anything has.
+        // A model can hold what no file may: NaN, or implausibly large counts.
         Machine again = parse(machine.name(), json.getBytes(StandardCharsets.UTF_8));
         if (!again.equals(machine)) {
             throw new IllegalArgumentException(machine + ": would be read as " + again);
@@ -83,7 +83,7 @@ public final class MachineFile {
         return json;
     }
 
-    /** Writes a machine's file into a folder that exists; nobody ever sees half a file. */
+    /** Writes a machine's file into an existing folder, completely or not at all. */
     public static void write(Machine machine, Path path) {
         byte[] json = toJson(machine).getBytes(StandardCharsets.UTF_8);
         try {
@@ -93,7 +93,7 @@ public final class MachineFile {
         }
     }
 
-    /** Writes a file into the user's caches, whose folder others cannot write; replaces a link. */
+    /** Writes a file into the user's caches, a folder that others cannot write; replaces a link. */
     public static void writeCached(Machine machine, Path path) {
         byte[] json = toJson(machine).getBytes(StandardCharsets.UTF_8);
         try {

@@ -8,7 +8,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.function.Function;
 
-/** Makes a {@link Machine} of the fields of its file. Stateless: any thread may call it. */
+/** Makes a {@link Machine} from the fields of its file. Stateless and thread-safe. */
 final class MachineReader {
 
     /** The kinds of engine. */
@@ -64,7 +64,7 @@ final class MachineReader {
                 });
     }
 
-    /** A rank that has no place in the torus could not be reached. */
+    /** Refuses ranks that have no place in the torus: they could not be reached. */
     private static void checkTorus(Wiring node, int ranksPerNode) {
         if (node.topology() == Topology.TORUS && node.places() != ranksPerNode) {
             throw new IllegalArgumentException(
@@ -110,7 +110,7 @@ final class MachineReader {
         return fields.build(() -> new CoreEngine.Costs(gflops, rowNs, bNs, outNs));
     }
 
-    /** What {@code field} makes of the field of each type that is there. */
+    /** Applies {@code field} to the field of each type that is present. */
     private static <T> Map<DType, T> byType(JsonObject fields, Function<String, T> field) {
         Map<DType, T> values = new EnumMap<>(DType.class);
         for (DType type : DType.values()) {

@@ -15,7 +15,7 @@ import java.nio.file.attribute.FileTime;
 import java.util.List;
 import java.util.Locale;
 
-/** The models at hand: those that come with Weft, and the user's. Any thread may call it. */
+/** The available models: those that come with Weft, and the user's. Thread-safe. */
 public final class Machines {
 
     /** The name of the model that was measured on this machine. */
@@ -43,7 +43,7 @@ public final class Machines {
         return NAMES;
     }
 
-    /** A model that comes with Weft; capitals make no difference. */
+    /** A model that comes with Weft; upper and lower case do not matter. */
     public static Machine named(String name) {
         for (String known : NAMES) {
             if (known.equalsIgnoreCase(name)) {
@@ -83,14 +83,14 @@ public final class Machines {
         }
     }
 
-    /** As {@link #of(String)}; a rank of trn2 is what {@code lnc} says, one core or two. */
+    /** Like {@link #of(String)}; for trn2, {@code lnc} says whether a rank is one core or two. */
     public static Machine of(String nameOrPath, int lnc) {
         return of(lnc == 1 && nameOrPath.equalsIgnoreCase("trn2") ? "trn2-lnc1" : nameOrPath);
     }
 
     /**
-     * The newest model of this machine with as many cores as this process may use: an engine has
-     * one of its own.
+     * The newest model of this machine that has as many cores as this process may use: each engine
+     * has its own.
      */
     public static Path herePath() {
         return newest(hereFolder(), Runtime.getRuntime().availableProcessors());
@@ -122,13 +122,13 @@ public final class Machines {
         return Files.getLastModifiedTime(file, LinkOption.NOFOLLOW_LINKS);
     }
 
-    /** Where the model of this machine with that description is kept. */
+    /** The path of the model of this machine with that description. */
     public static Path herePath(String description) {
         String key = description.toLowerCase(Locale.ROOT).replaceAll("[^a-z0-9]+", "-");
         return hereFolder().resolve("machine-" + key + ".json");
     }
 
-    /** Where Weft keeps what it has found out, among the user's caches. */
+    /** The folder in the user's caches where Weft keeps what it has measured. */
     public static Path hereFolder() {
         return hereFolder(System.getenv("XDG_CACHE_HOME"), System.getProperty("user.home"));
     }

@@ -1,11 +1,11 @@
 package dev.weft.sim;
 
 /**
- * What the simulator says of a call.
+ * The simulator's prediction for a call.
  *
  * @param ns from the call's start until the slowest rank's transfers and products are done
- * @param gatherNs until the slowest rank has all rows; 0 where nothing is transferred. Of sums,
- *     what comes after the last product
+ * @param gatherNs until the slowest rank has all rows; 0 if nothing is transferred. For sums, the
+ *     time after the last product
  * @param simulatedRanks ranks that were simulated; each stands for {@code ranks / simulatedRanks}
  *     that do the same at the same times
  */

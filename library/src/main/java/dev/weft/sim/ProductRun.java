@@ -11,16 +11,16 @@ abstract class ProductRun {
     final SimulatedRank rank;
     private final List<RowBlock> order;
 
-    /** Whether nothing is multiplied before everything has come. */
+    /** Whether nothing is multiplied before everything has arrived. */
     final boolean gatherFirst;
 
-    /** How many times as long as the machine the rank takes. */
+    /** The factor by which the rank is slower than the machine. */
     final double slowness;
 
-    /** Null where nothing is summed over ranks. */
+    /** Null if nothing is summed over ranks. */
     final SumSteps sums;
 
-    /** All products, one after the other. */
+    /** The time of all products, one after the other. */
     double totalNs;
 
     /** When the last product was done. */
@@ -46,17 +46,17 @@ abstract class ProductRun {
         return order.stream().filter(block -> block.program() == program).toList();
     }
 
-    /** The name of a worker's track, as executors have it. */
+    /** The name of a worker's track, as in executors. */
     String track(int worker, int program) {
         return "compute-" + worker + (rank.plan.programs() > 1 ? " of program-" + program : "");
     }
 
     abstract void start();
 
-    /** A chunk has come to this rank, or another event has happened. */
+    /** A chunk has arrived at this rank, or another event has happened. */
     abstract void arrived();
 
-    /** The least time in which this rank can do its products, by its engine alone. */
+    /** The least time in which this rank can do its products, considering only its engine. */
     abstract double leastNs();
 
     /** The number of one of a block's chunks. */
@@ -64,7 +64,7 @@ abstract class ProductRun {
         return rank.plan.chunks().tag(block.source(), block.firstChunk() + index);
     }
 
-    /** Tells of a wait for {@code peer}, or of a product; rows are those of {@code source}. */
+    /** Reports a wait for {@code peer}, or a product; rows are those of {@code source}. */
     void tell(
             Kind kind,
             String track,

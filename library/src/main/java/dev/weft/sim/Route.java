@@ -2,7 +2,7 @@ package dev.weft.sim;
 
 import java.util.Arrays;
 
-/** A transfer's way: the stations that serve it and what each has to do. Reused by its lane. */
+/** A transfer's path: the stations that serve it and the work of each. Reused by its lane. */
 final class Route {
 
     private Station[] stations = new Station[8];
@@ -11,7 +11,7 @@ final class Route {
     private double linkNs;
     double latencyNs;
 
-    /** Begins a way on which each link has {@code newLinkNs} to do. */
+    /** Starts a path on which each link has {@code newLinkNs} of work. */
     void begin(double newLinkNs) {
         size = 0;
         linkNs = newLinkNs;
@@ -31,7 +31,7 @@ final class Route {
         workNs[size++] = work;
     }
 
-    /** Has every station serve the customer, which is told as many times as this says. */
+    /** Lets every station serve the customer; returns how often the customer will be notified. */
     int serve(Station.Customer customer) {
         for (int i = 0; i < size; i++) {
             stations[i].serve(customer, workNs[i]);
@@ -39,7 +39,7 @@ final class Route {
         return size;
     }
 
-    /** What it takes where nothing else is on its way. */
+    /** The time if nothing else is on its way. */
     double aloneNs() {
         double most = 0;
         for (int i = 0; i < size; i++) {

@@ -10,17 +10,17 @@ import java.util.Map;
 import java.util.stream.IntStream;
 
 /**
- * What is to be priced: one call of an operator, as its ranks have planned it.
+ * What is priced: one call of an operator, as its ranks have planned it.
  *
- * @param symmetric whether ranks do the same as far as shards, hosts and wires do not tell them
- *     apart: see {@link PlanWriter#isSymmetric}
- * @param hosts how the ranks lie on nodes; {@link Machine#hosts} gives the machine's own way
- * @param columns N of each product; none for a gather alone
- * @param workers compute threads per rank, or units of a {@link TileEngine} that multiply, of which
- *     those that it does not have add nothing; 0 for the rank's share of the cores, or all units
- * @param slowRanks how many times as long a rank takes for its products and for what its cores
- *     move; ranks that are not named take the machine's time
- * @param sums of plans that sum products over ranks; otherwise null
+ * @param symmetric whether ranks do the same, unless shards, hosts and wires differ: see {@link
+ *     PlanWriter#isSymmetric}
+ * @param hosts how the ranks are placed on nodes; {@link Machine#hosts} gives the machine's default
+ * @param columns N of each product; empty for a gather without a product
+ * @param workers compute threads per rank, or units of a {@link TileEngine} that multiply (more
+ *     than it has add nothing); 0 for the rank's share of the cores, or all units
+ * @param slowRanks by rank, the factor by which its products and what its cores move are slower;
+ *     other ranks have the machine's speed
+ * @param sums for plans that sum products over ranks; otherwise null
  */
 public record Scenario(
         List<RankPlan> plans,
@@ -54,7 +54,7 @@ public record Scenario(
                 });
     }
 
-    /** The parts of K over which a rank multiplies its blocks, one after the other. */
+    /** The parts of K over which a rank multiplies its blocks, in order. */
     List<Long> partsOfK(RankPlan plan) {
         if (sums == null) {
             return List.of(chunks.cols());

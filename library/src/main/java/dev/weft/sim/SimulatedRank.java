@@ -11,19 +11,19 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * What has happened to the chunks of one rank, what it has released, and who waits for either. An
- * event's number is the chunk's tag where rows of A arrive: each does so once at most. Sums of a
- * chunk have several events each, kind after kind.
+ * What has happened to the chunks of one rank, what it has released, and what waits for either. If
+ * rows of A arrive, an event's number is the chunk's tag: each happens at most once. Sums of a
+ * chunk have several events, kind after kind.
  */
 final class SimulatedRank {
 
-    /** All sums that others send to be added. The kinds before are the slots of the same names. */
+    /** All sums that others send to be added. The kinds before it are the slots of that name. */
     static final int PARTS = 2;
 
-    /** This rank's product, on top of the sums that came before it. */
+    /** This rank's product, on top of earlier sums. */
     static final int MULTIPLIED = 3;
 
-    /** All that this rank adds to the sums is added, and its rows are finished if it wants them. */
+    /** This rank has added everything to the sums, and has finished its rows if it wants them. */
     static final int SUMMED = 4;
 
     private static final int KINDS = 5;
@@ -32,33 +32,33 @@ final class SimulatedRank {
     private final Chunks chunks;
     private final boolean sums;
 
-    /** By event: how often it is still to happen. */
+    /** By event: how many times it has yet to happen. */
     private final int[] left;
 
     /** By event: when it happened last. */
     private final double[] happenedNs;
 
-    /** By event: when it would have happened at the earliest, had nothing been in its way. */
+    /** By event: the earliest time it could have happened, with nothing in its way. */
     private final double[] pathNs;
 
-    /** By event of sums that arrive: how many times; and who sends them, the last of several. */
+    /** By event of arriving sums: how many times they arrive, and the last rank to send them. */
     private final int[] arriving;
 
     private final int[] senders;
 
     private final List<LaneRun> waitingLanes = new ArrayList<>();
 
-    /** Null where nothing is multiplied. */
+    /** Null if nothing is multiplied. */
     ProductRun product;
 
     private int missing;
     double lastArrivalNs;
     double doneNs;
 
-    /** By source: which of the shards it is that are released, from 1 on. */
+    /** By source: the number of its shard in the order of releases, from 1. */
     private final int[] numbers;
 
-    /** By that number: uses of the shard that are yet to come; empty where nothing is released. */
+    /** By that number: remaining uses of the shard; empty if nothing is released. */
     private final int[] usesLeft;
 
     int released;
@@ -117,7 +117,7 @@ final class SimulatedRank {
         return kind * chunks.total() + tag;
     }
 
-    /** That a transfer has delivered its chunk, which has that tag here. */
+    /** The event that a transfer has delivered its chunk, which has this tag here. */
     int arrival(Transfer transfer, int tag) {
         return sums ? event(Math.min(transfer.slot(), PARTS), tag) : tag;
     }
@@ -139,7 +139,7 @@ final class SimulatedRank {
         return arriving[event];
     }
 
-    /** Who sends sums that arrive; whoever has multiplied them where none do. */
+    /** The rank that sends arriving sums, or the one that multiplied them if none arrive. */
     int sender(int event) {
         return arriving[event] > 0 ? senders[event] : plan.rank();
     }
@@ -160,7 +160,7 @@ final class SimulatedRank {
         return missing == 0;
     }
 
-    /** Something of this rank's own ends at {@code ns}. */
+    /** Some work of this rank ends at {@code ns}. */
     void busyUntil(double ns) {
         doneNs = Math.max(doneNs, ns);
     }
@@ -193,7 +193,7 @@ final class SimulatedRank {
         }
     }
 
-    /** A block or a forward of a shard is done. */
+    /** Notes that a block or a forward of a shard is done. */
     void used(int source) {
         if (usesLeft.length > 0 && source != plan.rank()) {
             usesLeft[numbers[source]]--;

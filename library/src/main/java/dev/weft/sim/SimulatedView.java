@@ -1,11 +1,11 @@
 package dev.weft.sim;
 
-/** What of a call is priced. */
+/** Which part of a call is priced. */
 public enum SimulatedView {
-    /** Transfers and products, overlapped or one after the other as the algorithm has it. */
+    /** Transfers and products, overlapped or one after the other, depending on the algorithm. */
     PIPELINED,
-    /** The products alone, as if every chunk were there. */
+    /** Only the products, as if every chunk were there. */
     COMPUTE_ONLY,
-    /** The transfers alone. */
+    /** Only the transfers. */
     COMM_ONLY
 }

@@ -14,7 +14,7 @@ final class Simulation {
     final SimulatedView view;
     private final SymmetricRanks like;
 
-    /** Null where nobody wants to know. */
+    /** Null if no spans are wanted. */
     final SpanSink sink;
 
     final Events events = new Events();
@@ -22,7 +22,7 @@ final class Simulation {
     private final List<SimulatedRank> ranks = new ArrayList<>();
     private final List<ProductRun> products = new ArrayList<>();
 
-    /** When workers and lanes run. */
+    /** When workers and lanes start. */
     final double startNs;
 
     private long transfers;
@@ -44,7 +44,7 @@ final class Simulation {
 
     Prediction run() {
         List<LaneRun> lanes = new ArrayList<>();
-        // Where sums go from rank to rank, lanes wait for whoever multiplies in any view.
+        // If sums go from rank to rank, lanes wait for products in any view.
         boolean multiplies =
                 scenario.sums() != null
                         || view != SimulatedView.COMM_ONLY && !scenario.columns().isEmpty();
@@ -99,7 +99,7 @@ final class Simulation {
         return new Prediction(ns, gatherNs, bounds, like.count(), transfers, events.happened());
     }
 
-    /** The one that stands for {@code number}. */
+    /** The rank that stands for {@code number}. */
     SimulatedRank rank(int number) {
         return ranks.get(like.standIn(number));
     }

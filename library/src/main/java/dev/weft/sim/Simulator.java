@@ -1,8 +1,8 @@
 package dev.weft.sim;
 
 /**
- * Prices scenarios on machines: the plans that executors run, by discrete events. Links, buses and
- * cores share their rate equally among those that use them at a time. Pure: any thread may call it.
+ * Prices scenarios on machines: simulates the plans that executors run, by discrete events. Links,
+ * buses and cores share their rate equally among their current users. Pure and thread-safe.
  */
 public final class Simulator {
 
@@ -12,22 +12,22 @@ public final class Simulator {
     private Simulator() {}
 
     /**
-     * Prices one view of a call. Where the ranks are alike, one of each class is simulated, which
-     * gives the same times as if all were; they are not where shards or hosts are unequal or some
-     * rank is slow.
+     * Prices one view of a call. If ranks are alike, only one of each class is simulated, which
+     * gives the same times. Ranks are not alike if shards or hosts are unequal or some rank is
+     * slow.
      */
     public static Prediction run(Machine machine, Scenario scenario, SimulatedView view) {
         return run(machine, scenario, view, null);
     }
 
-    /** Simulates every rank, and tells {@code sink} what each does (null for none). */
+    /** Simulates every rank, and reports to {@code sink} what each does (null for none). */
     public static Prediction runEveryRank(
             Machine machine, Scenario scenario, SimulatedView view, SpanSink sink) {
         check(machine, scenario);
         return run(machine, scenario, view, SymmetricRanks.none(scenario.ranks()), sink);
     }
 
-    /** As {@link #run}, with the simulated ranks told to {@code sink}. */
+    /** Like {@link #run}, reporting the simulated ranks to {@code sink}. */
     public static Prediction run(
             Machine machine, Scenario scenario, SimulatedView view, SpanSink sink) {
         check(machine, scenario);

@@ -1,17 +1,17 @@
 package dev.weft.sim;
 
-/** Is told what simulated ranks do, as it ends. */
+/** Receives what simulated ranks do, as each span ends. */
 @FunctionalInterface
 public interface SpanSink {
 
-    /** What a span is. */
+    /** The kind of a span. */
     enum Kind {
         WAIT,
         TRANSFER,
         COMPUTE
     }
 
-    /** As a span of an executed call's timeline; times are since the call's start. */
+    /** A span, as in the timeline of an executed call; times are since the call's start. */
     record Span(
             Kind kind,
             int source,
@@ -24,6 +24,6 @@ public interface SpanSink {
             double startNs,
             double endNs) {}
 
-    /** Tracks are called {@code lane-0} or {@code compute-0}, as those of executed calls. */
+    /** Tracks are named {@code lane-0} or {@code compute-0}, as in executed calls. */
     void span(int rank, String track, Span span);
 }

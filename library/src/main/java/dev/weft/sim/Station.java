@@ -3,17 +3,17 @@ package dev.weft.sim;
 import java.util.Arrays;
 
 /**
- * Something that serves several at once and shares its rate equally among them: a link, a bus, the
- * cores of a host. Work is told in nanoseconds that one alone would need. With n in service each
- * proceeds at the rate {@code min(1, capacity / n)}.
+ * Serves several customers at once and shares its rate equally among them: a link, a bus, the cores
+ * of a host. Work is counted in the nanoseconds that one customer alone would need. With n in
+ * service, each proceeds at the rate {@code min(1, capacity / n)}.
  *
- * <p>All proceed alike, so one clock of service done is kept for all, and each ends when that clock
- * has gone on by its work: a change costs the logarithm of those in service. Who comes and goes at
- * one time may do so in any order.
+ * <p>All proceed alike, so one clock of service done is enough for all, and each ends when that
+ * clock has advanced by its work: a change costs the logarithm of the number in service. Customers
+ * that arrive and leave at the same time may do so in any order.
  */
 final class Station implements Events.Action {
 
-    /** Is told when its work is done. */
+    /** Is notified when its work is done. */
     interface Customer {
         void served();
     }
@@ -36,7 +36,7 @@ final class Station implements Events.Action {
         this.capacity = capacity;
     }
 
-    /** The least time in which all that was ever given can be done. */
+    /** The least time in which all the work so far can be done. */
     double leastNs() {
         return totalWorkNs / Math.max(capacity, Double.MIN_NORMAL);
     }
@@ -74,7 +74,7 @@ final class Station implements Events.Action {
         }
     }
 
-    /** The next one's end, unless something has changed since it was foreseen. */
+    /** The end of the next customer, unless something has changed since it was predicted. */
     @Override
     public void run(int expected) {
         if (expected != version) {

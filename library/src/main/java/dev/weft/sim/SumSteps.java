@@ -9,10 +9,10 @@ import java.util.BitSet;
 import java.util.Queue;
 
 /**
- * What a simulated rank does with sums, besides its products: it lets lanes have what is
- * multiplied, adds what others have summed, and finishes rows that are summed over all of K.
- * Whoever multiplies takes rows to add or finish before the next block, and once nothing is left to
- * multiply waits for them, as in the executor.
+ * What a simulated rank does with sums, besides its products: it gives lanes what is multiplied,
+ * adds what others have summed, and finishes rows that are summed over all of K. As in the
+ * executor, workers take rows to add or finish before the next block, and wait for them once
+ * nothing is left to multiply.
  */
 final class SumSteps {
 
@@ -20,15 +20,15 @@ final class SumSteps {
     private final SimulatedRank rank;
     private final Chunks chunks;
 
-    /** Rows to which this rank was the last to add anything, and which it wants. */
+    /** Rows that this rank completed by its own product, and wants. */
     private final Queue<Rows> ended = new ArrayDeque<>();
 
-    /** Rows to which others' sums are added, and those that come whole, both in order. */
+    /** Rows to which others' sums are added, and rows that arrive whole, both in order. */
     private final Queue<Rows> adds = new ArrayDeque<>();
 
     private final Queue<Rows> whole = new ArrayDeque<>();
 
-    /** By tag: whether this rank's sums go to another one, and whether it multiplies the chunk. */
+    /** By tag: whether this rank sends its sums on, and whether it multiplies the chunk. */
     private final BitSet sent = new BitSet();
 
     private final BitSet multiplied = new BitSet();
@@ -37,7 +37,7 @@ final class SumSteps {
     /**
      * Rows to add or finish.
      *
-     * @param arrive whether they come from another rank when they are whole
+     * @param arrive whether they arrive from another rank, already whole
      */
     record Rows(RowBlock block, boolean arrive) {}
 
@@ -66,12 +66,12 @@ final class SumSteps {
         return rank.event(kind, tag(block));
     }
 
-    /** How many ranks' sums of a block come to be added. */
+    /** How many ranks' sums of a block arrive to be added. */
     private int parts(RowBlock block) {
         return rank.arriving(event(SimulatedRank.PARTS, block));
     }
 
-    /** All columns of a block have been multiplied just now. */
+    /** Notes that all columns of a block have just been multiplied. */
     void multiplied(RowBlock block, double pathNs) {
         if (simulation.view == SimulatedView.COMPUTE_ONLY) {
             return;
@@ -102,7 +102,7 @@ final class SumSteps {
                 && (simulation.scenario.sums().all() || block.source() == rank.plan.rank());
     }
 
-    /** Rows to be added or finished now, which the caller is to do; null for none. */
+    /** Rows that the caller is to add or finish now; null for none. */
     Rows take() {
         if (!ended.isEmpty()) {
             return ended.remove();
@@ -128,7 +128,7 @@ final class SumSteps {
         return (adds.isEmpty() ? whole : adds).element().block();
     }
 
-    /** Who sends the last of them. */
+    /** The rank that sends the last of them. */
     int sender() {
         return rank.sender(event(adds.isEmpty() ? Reduction.WHOLE : SimulatedRank.PARTS, next()));
     }
@@ -152,7 +152,7 @@ final class SumSteps {
         return multiplied.get(tag(block));
     }
 
-    /** When the rows could have been there at the earliest. */
+    /** The earliest time at which the rows could have been there. */
     double pathNs(Rows rows) {
         if (rows.arrive()) {
             return rank.pathNs(event(Reduction.WHOLE, rows.block()));
@@ -162,25 +162,25 @@ final class SumSteps {
                 rank.pathNs(event(SimulatedRank.PARTS, rows.block())));
     }
 
-    /** Of rows to be added or finished; none where nothing but transfers is of interest. */
+    /** The elements of rows to be added or finished; 0 if only transfers are priced. */
     double elements(Rows rows) {
         return simulation.view == SimulatedView.COMM_ONLY
                 ? 0
                 : (double) rows.block().rows() * chunks.cols();
     }
 
-    /** How often an element is added to another; one that comes alone is copied. */
+    /** How many additions an element needs; one that arrives alone is copied. */
     int additions(Rows rows) {
         int parts = rows.arrive() ? 0 : parts(rows.block());
         return parts == 0 ? 0 : Math.max(1, parts - (addsOwn(rows.block()) ? 0 : 1));
     }
 
-    /** Whether elements of C are made of them. */
+    /** Whether they become elements of C. */
     boolean areFinished(Rows rows) {
         return rows.arrive() || isFinished(rows.block());
     }
 
-    /** Rows have been added and finished. */
+    /** Notes that rows have been added and finished. */
     void done(Rows rows, double pathNs) {
         double now = simulation.events.now();
         rank.busyUntil(now);

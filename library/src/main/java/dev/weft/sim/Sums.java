@@ -6,13 +6,13 @@ import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 
 /**
- * A product that is summed over ranks: each has the columns of A and the rows of B that are its
- * part of K.
+ * A product that is summed over ranks: each rank has the columns of A and the rows of B of its part
+ * of K.
  *
  * @param inner how K is spread over the ranks
- * @param all whether every rank gets all rows of C, or the rows that are its shard
- * @param order in which elements are to be summed, which says what plans there are to choose from,
- *     and in which type sums travel
+ * @param all whether every rank gets all rows of C, or only the rows of its shard
+ * @param order the order in which elements are summed: it decides which plans are candidates, and
+ *     the type in which sums travel
  */
 public record Sums(Shards inner, boolean all, Order order) {
 

@@ -5,13 +5,13 @@ import dev.weft.plan.Shards;
 import java.util.stream.IntStream;
 
 /**
- * Which ranks do the same at the same times, so that one of them need be simulated. Where all
- * shards and hosts are equally large and no rank is slow, plans and wires look the same from rank r
- * and from rank {@code r + shift}: whatever r sends to s at some time, {@code r + shift} sends to
+ * Which ranks do the same at the same times, so that only one of them is simulated. If all shards
+ * and hosts have the same size and no rank is slow, plans and wires look the same from rank r and
+ * from rank {@code r + shift}: whatever r sends to s at some time, {@code r + shift} sends to
  * {@code s + shift}. So ranks 0 to {@code shift - 1} stand for all: what another rank does to r is
  * what one of them does to r's own image.
  *
- * @param shift equal to {@code ranks} where no two ranks are alike
+ * @param shift equal to {@code ranks} if no two ranks are alike
  */
 record SymmetricRanks(int ranks, int shift) {
 
@@ -38,7 +38,7 @@ record SymmetricRanks(int ranks, int shift) {
         return new SymmetricRanks(ranks, period);
     }
 
-    /** By how many ends the wires can be turned so that they look the same. */
+    /** By how many ends the wires can be rotated and still look the same. */
     private static int period(Wiring wiring, int ends) {
         return switch (wiring.topology()) {
             case SWITCH, BUS -> 1;
@@ -60,7 +60,7 @@ record SymmetricRanks(int ranks, int shift) {
         return rank % shift;
     }
 
-    /** Which rank stands to the stand-in of {@code viewer} as {@code rank} stands to that one. */
+    /** The rank that is to {@code viewer}'s stand-in what {@code rank} is to {@code viewer}. */
     int seen(int rank, int viewer) {
         return Math.floorMod(rank - (viewer - standIn(viewer)), ranks);
     }

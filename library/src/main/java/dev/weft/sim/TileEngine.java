@@ -6,11 +6,11 @@ import java.util.Map;
 
 /**
  * Units that each compute a tile of C at a time, over all of K, in the order of consumption: the
- * streaming multiprocessors of a GPU, the cube cores of an NPU. A tile that is cut by the edge of
- * its rows or columns takes as long as a whole one. Transfers take none of the units' time.
+ * streaming multiprocessors of a GPU, the cube cores of an NPU. A tile at the edge of its rows or
+ * columns takes as long as a whole one. Transfers use none of the units' time.
  *
- * @param gflops of one unit, in 10^9 operations a second, by the type of A
- * @param tileUs what a tile takes besides its operations
+ * @param gflops the rate of one unit, in 10^9 operations a second, by the type of A
+ * @param tileUs the time of a tile besides its operations
  */
 public record TileEngine(
         int units, long tileRows, long tileCols, Map<DType, Double> gflops, double tileUs)

@@ -7,21 +7,21 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * Multiplies on a {@link TileEngine}, whose units the rank's programs share out. Each unit takes
- * the next tile of its program, in order of consumption, as soon as it is free, and waits for that
- * tile's rows. So once a block's rows have come, and those of all blocks before it, its tiles'
- * times follow from when the units are free: nothing of it need wait in the event queue.
+ * Multiplies on a {@link TileEngine}, whose units are divided among the rank's programs. Each unit
+ * takes the next tile of its program, in order of consumption, as soon as it is free, and waits for
+ * that tile's rows. So once the rows of a block and of all blocks before it have arrived, the times
+ * of its tiles follow from when the units are free: none of them needs the event queue.
  */
 final class TileRun extends ProductRun implements Events.Action {
 
     private final TileEngine engine;
 
-    /** Units that multiply: those beyond what the call asks for are idle. */
+    /** Units that multiply; those that the call did not ask for are idle. */
     private final int units;
 
     private final List<Program> programs = new ArrayList<>();
 
-    /** Over all that the rank multiplies a block with. */
+    /** All of K that the rank multiplies a block with. */
     private final double k;
 
     /** Rows are finished one block after the other, at the rate of the memory. */
@@ -35,7 +35,7 @@ final class TileRun extends ProductRun implements Events.Action {
         this.k = simulation.scenario.partsOfK(rank.plan).stream().mapToDouble(part -> part).sum();
         int count = rank.plan.programs();
         for (int i = 0; i < count; i++) {
-            // A program has one unit at least, whatever the engine has.
+            // A program has at least one unit, whatever the engine has.
             int own = Math.max(1, (units + count - 1 - i) / count);
             programs.add(new Program(ordered(i), track(0, i), new double[own]));
         }
@@ -52,7 +52,7 @@ final class TileRun extends ProductRun implements Events.Action {
         arrived();
     }
 
-    /** Takes what is there. */
+    /** Takes what has arrived. */
     @Override
     void arrived() {
         if (!gatherFirst || rank.isComplete()) {
@@ -66,7 +66,7 @@ final class TileRun extends ProductRun implements Events.Action {
     private void finish() {
         double gbps = simulation.machine.memory().gbps();
         for (SumSteps.Rows rows = sums.take(); rows != null; rows = sums.take()) {
-            // Two are read and one is written for an addition, one of each to finish.
+            // An addition reads two and writes one; finishing reads one and writes one.
             double bytes = 3 * sums.additions(rows) * Float.BYTES;
             if (sums.areFinished(rows)) {
                 bytes += Float.BYTES + simulation.scenario.outType().bytes();
@@ -151,7 +151,7 @@ final class TileRun extends ProductRun implements Events.Action {
             }
             rank.busyUntil(endNs);
             lastNs = Math.max(lastNs, endNs);
-            // Units work on several blocks at once, which one track shows one after the other.
+            // Units work on several blocks at once; the track shows them one after the other.
             double toldFromNs = Math.max(firstNs, toldUntilNs);
             toldUntilNs = Math.max(toldFromNs, endNs);
             tell(
@@ -178,7 +178,7 @@ final class TileRun extends ProductRun implements Events.Action {
         return Math.ceilDiv(rows, engine.tileRows()) * Math.ceilDiv(n, engine.tileCols());
     }
 
-    /** The longer of a tile's operations and its share of what the block moves to and fro. */
+    /** The longer of a tile's operations and its share of the block's memory traffic. */
     private double tileNs(RowBlock block, long n) {
         if (simulation.view == SimulatedView.COMM_ONLY) {
             return 0;
@@ -196,7 +196,7 @@ final class TileRun extends ProductRun implements Events.Action {
         return (engine.tileUs() * 1e3 + Math.max(operationsNs, memoryNs)) * slowness;
     }
 
-    /** For each element: sums are written, and read before that where others have begun them. */
+    /** Bytes per element: sums are written, and read before that if others have begun them. */
     private int outBytes(RowBlock block) {
         if (sums == null) {
             return simulation.scenario.outType().bytes();
@@ -204,7 +204,7 @@ final class TileRun extends ProductRun implements Events.Action {
         return rank.arriving(tag(block, 0)) > 0 ? 2 * Float.BYTES : Float.BYTES;
     }
 
-    /** How often memory has to do with a row: a ring's buffer is also written, and forwarded. */
+    /** How often memory handles a row: a ring's buffer is also written, and forwarded. */
     private int rowPasses(RowBlock block, Machine.Memory memory) {
         boolean inBuffer =
                 rank.plan.storage() == RankPlan.Storage.PING_PONG
@@ -215,9 +215,7 @@ final class TileRun extends ProductRun implements Events.Action {
         return memory.arrivalsOnChip() ? 0 : 3;
     }
 
-    /**
-     * B stays on the chip where half of that holds it; otherwise units that run at once share it.
-     */
+    /** B stays on the chip if half of it holds B; otherwise units that run at once share it. */
     private double bBytes(long rows, long n, Machine.Memory memory) {
         double b = k * n * simulation.scenario.aType().bytes();
         if (memory.keeps(b)) {

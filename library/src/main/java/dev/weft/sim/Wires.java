@@ -5,10 +5,10 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 
-/** All links, buses and cores of a simulation; those on its way serve a transfer at once. */
+/** All links, buses and cores of a simulation; those on a transfer's path serve it at once. */
 final class Wires {
 
-    /** Kinds of station, by which they are found again, within hosts and between them. */
+    /** Kinds of station, to look them up, within hosts and between them. */
     private enum Kind {
         CORES,
         BUS,
@@ -42,7 +42,7 @@ final class Wires {
 
     private Station ofHost(Kind kind, int rank, double capacity) {
         int first = hosts.first(hosts.hostOf(rank));
-        // Where the ranks of the one host are alike, each simulated one has its share of it.
+        // If the ranks of the only host are alike, each simulated one has its share of it.
         int alike = hosts.count() == 1 ? like.ranks() / like.count() : 1;
         return station(kind, true, like.standIn(first), 0, capacity / alike);
     }
@@ -51,7 +51,7 @@ final class Wires {
         return slowRanks.getOrDefault(rank, 1.0);
     }
 
-    /** Finds the way of {@code bytes} from one rank to another, by a lane of {@code mover}. */
+    /** Finds the path of {@code bytes} from one rank to another, by a lane of {@code mover}. */
     void route(int from, int to, int mover, double bytes, Route route) {
         boolean within = hosts.shareMemory(from, to);
         Wiring wiring = within ? machine.node() : machine.network();
@@ -84,7 +84,7 @@ final class Wires {
         }
     }
 
-    /** Within a host one core copies; between hosts one at either end moves the messages. */
+    /** Within a host one core copies; between hosts one core at either end moves the messages. */
     private void addCores(Wiring wiring, int from, int to, double bytes, Route route) {
         double workNs = bytes / wiring.coreGbps();
         route.add(cores(from), workNs * slowness(from));
@@ -101,7 +101,7 @@ final class Wires {
         return station(Kind.LINK, within, like.standIn(owner), seen, capacity);
     }
 
-    /** Adds the links of the way, the shorter one along each dimension; their number. */
+    /** Adds the links of the path, the shorter one along each dimension; returns their number. */
     private int walk(
             Wiring wiring, boolean within, int from, int to, double capacity, Route route) {
         int host = hosts.hostOf(from);
@@ -142,7 +142,7 @@ final class Wires {
                 new Key(kind, within, owner, other), key -> new Station(events, capacity));
     }
 
-    /** What the busiest cores have to do, or the busiest link or bus to carry. */
+    /** The load of the busiest cores, or of the busiest link or bus. */
     double leastNs(boolean cores) {
         double most = 0;
         for (Map.Entry<Key, Station> entry : stations.entrySet()) {

@@ -3,18 +3,18 @@ package dev.weft.sim;
 import java.util.List;
 
 /**
- * How ends (the ranks of a node, or the nodes of a network) are joined.
+ * How ends (the ranks of a node, or the nodes of a network) are connected.
  *
- * @param torus ends along each dimension, for {@link Topology#TORUS} alone; otherwise empty
- * @param latencyUs of one link
- * @param gbps of one link, or of the bus, in one direction, in 10^9 bytes a second
- * @param laneGbps what one transfer alone can use of it; 0 for all
- * @param rampBytes bytes more that each transfer seems to have: half the rate is reached by
- *     messages of this size
+ * @param torus ends along each dimension, only for {@link Topology#TORUS}; otherwise empty
+ * @param latencyUs the latency of one link
+ * @param gbps the rate of one link, or of the bus, in one direction, in 10^9 bytes a second
+ * @param laneGbps how much of it one transfer can use; 0 for all
+ * @param rampBytes extra bytes that each transfer seems to have: messages of this size reach half
+ *     the rate
  * @param duplex whether both directions have the full rate at once
- * @param portPerRank between nodes: whether each rank of a node has a link of its own
- * @param coreGbps how fast one core moves the bytes, where cores do; 0 where hardware does
- * @param direct whether an engine can multiply rows where they lie in a peer's memory
+ * @param portPerRank between nodes: whether each rank of a node has its own link
+ * @param coreGbps how fast one core moves the bytes, if cores do; 0 if hardware does
+ * @param direct whether an engine can multiply rows in place in a peer's memory
  */
 public record Wiring(
         Topology topology,
@@ -32,11 +32,11 @@ public record Wiring(
     public enum Topology {
         /** A link between every two ends. */
         MESH,
-        /** One port for each end; any two ports are joined at full rate. */
+        /** One port for each end; any two ports are connected at full rate. */
         SWITCH,
-        /** A link from each end to the next; further ends are reached through those between. */
+        /** A link from each end to the next; further ends are reached through those in between. */
         RING,
-        /** Links along each dimension, the ends of each row joined. */
+        /** Links along each dimension, with the ends of each row connected. */
         TORUS,
         /** One medium that all ends share: a host's memory or its bus. */
         BUS
@@ -61,12 +61,12 @@ public record Wiring(
         }
     }
 
-    /** Of a torus, as many as may be asked for in a file: too many for whole numbers. */
+    /** The places of a torus; a double, since a file may ask for more than an int can hold. */
     double places() {
         return torus.stream().mapToDouble(Integer::doubleValue).reduce(1, (a, b) -> a * b);
     }
 
-    /** With a part of the rate; one transfer, or one core, has no less than before. */
+    /** With a part of the rate; a single transfer, or core, keeps its own. */
     Wiring part(double part) {
         return new Wiring(
                 topology,
