@@ -12,18 +12,18 @@ import java.util.List;
 import java.util.stream.IntStream;
 
 /**
- * What to try next after a run, from its own numbers. Each rule looks at one thing and says so only
- * where that thing cost time; the most valuable come first.
+ * What to try next after a run, based on its own numbers. Each rule looks at one thing and speaks
+ * only if that thing cost time; the most valuable advice comes first.
  */
 final class Adviser {
 
-    /** Closer to the limit than this there is nothing to gain from another cut or algorithm. */
+    /** Closer to the limit than this, another cut or algorithm gains nothing. */
     private static final double AT_THE_LIMIT = 0.95;
 
     /** Smaller parts of a call than this are not worth a change. */
     private static final double WORTH = 0.05;
 
-    /** Shorter transfers are dominated by what each costs besides its bytes, a few microseconds. */
+    /** Shorter transfers are dominated by their fixed cost, a few microseconds. */
     private static final double SHORT_TRANSFER_NS = 20_000;
 
     private static final int FEW_CHUNKS = 16;
@@ -81,7 +81,7 @@ final class Adviser {
     private void overlap() {
         double lost = pipelinedUs() - views.sequential().median();
         double noise = Math.max(views.pipelined().spread(), views.sequential().spread());
-        // The sequential view of sums may have other bits than the run; then it is no substitute.
+        // The sequential view of sums may have other bits than the run; then it is no alternative.
         boolean comparable =
                 !execution.algorithm().equals("sequential") && !execution.sumsUnlikeSequential();
         if (comparable && lost > WORTH * pipelinedUs() && lost > noise) {
@@ -168,7 +168,7 @@ final class Adviser {
         return record.ranks().stream().mapToLong(RunRecord.Rank::shardRows).max().orElse(0);
     }
 
-    /** Of the largest shard. */
+    /** The chunks of the largest shard. */
     private long chunksPerSource() {
         return record.ranks().stream()
                 .filter(rank -> rank.chunkRows() > 0)
@@ -185,7 +185,7 @@ final class Adviser {
                 .toArray();
     }
 
-    /** The share of the call that ranks spent so, in the mean. */
+    /** The mean share of the call that ranks spent on it. */
     private double share(Activity activity) {
         double sum =
                 shares.stream()
@@ -240,7 +240,7 @@ final class Adviser {
                         .reduce((a, b) -> ends[b] > ends[a] ? b : a)
                         .orElseThrow();
         double late = ends[at] - Quantiles.median(ends);
-        // In a chain the last rank always ends last.
+        // In a chain, the last rank always ends last.
         if (!summed && late > 2 * WORTH * call.endNs()) {
             add(
                     "Look at rank " + call.ranks().get(at).rank(),

@@ -10,12 +10,11 @@ import java.util.function.IntUnaryOperator;
 
 /**
  * What all ranks did in one call, on one clock and with the world's rank numbers: times are
- * nanoseconds since the first rank's start. Spans are numbered through ranks, tracks and time.
- * Immutable.
+ * nanoseconds since the first rank's start. Spans are numbered by rank, track and time. Immutable.
  */
 public final class CallSpans {
 
-    /** One rank, its spans from number {@code firstSpan} on. */
+    /** One rank; its spans start at number {@code firstSpan}. */
     public record RankSpans(
             int rank,
             int group,
@@ -40,7 +39,7 @@ public final class CallSpans {
         LANE,
         COMPUTE;
 
-        /** By the name that the executors, the simulator and the GPU's ranks give. */
+        /** The kind of a track, by the name that executors, the simulator and GPU ranks give it. */
         public static TrackKind of(String track) {
             if (track.startsWith("caller")) {
                 return CALLER;
@@ -68,7 +67,7 @@ public final class CallSpans {
         RunRecord.Problem problem = record.problem();
         List<List<Integer>> lists = problem.lists();
         int groupSize = problem.largestGroup();
-        // Peers that are host memory do nothing that could be told.
+        // Peers that are only host memory do nothing that could be shown.
         boolean alone = "host".equals(record.execution().peers());
         return of(
                 record.ranks(),
@@ -94,7 +93,7 @@ public final class CallSpans {
                 false,
                 worldSize,
                 worldSize,
-                // Those that were not kept are consecutive: only simulated ranks are left out.
+                // Missing ranks are the last ones: only simulated ranks are left out.
                 (group, member) ->
                         known.getOrDefault(new Member(group, member), group * groupSize + member));
     }
@@ -121,7 +120,7 @@ public final class CallSpans {
     /**
      * @param summed whether products are summed
      * @param members ranks of the world that take part
-     * @param worldRank the rank that is a group's member
+     * @param worldRank the rank of a group's member
      */
     private static CallSpans of(
             List<RunRecord.Rank> ranks,
@@ -182,7 +181,7 @@ public final class CallSpans {
         return List.copyOf(ranks);
     }
 
-    /** The calls of a program; none if it is a single call. */
+    /** The calls of a program; empty if it is a single call. */
     List<NamedCall> calls() {
         return List.copyOf(calls);
     }
@@ -203,8 +202,8 @@ public final class CallSpans {
     }
 
     /**
-     * Whether all ranks that take part told all that they did. Of a great many simulated ranks the
-     * first one alone is kept, and a library's own gather does not say which rows came from where.
+     * Whether all ranks that take part reported everything they did. For very many simulated ranks
+     * only the first is kept, and a library's own gather does not say which rows came from where.
      */
     boolean isWhole() {
         return ranks.size() == members

@@ -19,7 +19,7 @@ import java.util.Set;
  */
 public record CallsRecord(int rank, int ranks, List<Call> calls) {
 
-    /** A call, or work of the program's own. */
+    /** A call, or the program's own work. */
     public record Call(String name, Timeline timeline) {
 
         private long startNs() {
@@ -36,9 +36,9 @@ public record CallsRecord(int rank, int ranks, List<Call> calls) {
     }
 
     /**
-     * All that the ranks did, in one picture.
+     * Everything that the ranks did, in one picture.
      *
-     * @param files where they come from
+     * @param files the files of the records
      * @throws IllegalArgumentException if the records are not of the same calls
      */
     public static ShownRun shown(List<CallsRecord> records, List<String> files) {
@@ -115,7 +115,7 @@ public record CallsRecord(int rank, int ranks, List<Call> calls) {
         return new Timeline(rank, startNs, endNs - startNs, tracks);
     }
 
-    /** To a track of that name that is free by then: calls may overlap. */
+    /** Adds to a track of that name that is free by then: calls may overlap. */
     private static void add(Track track, long shiftNs, List<Track> tracks) {
         if (track.spans().isEmpty()) {
             return;

@@ -6,11 +6,11 @@ import dev.weft.statistics.Quantiles;
 import java.util.stream.IntStream;
 
 /**
- * What a run comes to, in a sentence. The views take turns, so that a round's pipelined call is
+ * The result of a run, in a sentence. The views alternate, so that a round's pipelined call is
  * compared with the sequential one of the same round.
  *
- * @param saved of sequential's time, 0 to 1; negative if overlap cost time
- * @param noise how far off that may be, with about 95% certainty; NaN if the times are predicted,
+ * @param saved the share of sequential's time, 0 to 1; negative if overlap cost time
+ * @param noise the uncertainty of that, with about 95% confidence; NaN if the times are predicted,
  *     or there are too few rounds
  */
 public record Conclusion(double saved, double noise, String sentence) {
@@ -18,12 +18,12 @@ public record Conclusion(double saved, double noise, String sentence) {
     private static final int FEWEST_ROUNDS = 3;
 
     /**
-     * The middle half of normal samples is 1.35 standard deviations wide, the median of n has 1.25
-     * / sqrt(n) of one, and 95% of all lie within two.
+     * The middle half of normal samples is 1.35 standard deviations wide, the median of n samples
+     * has a deviation of 1.25 / sqrt(n), and 95% of all lie within two.
      */
     private static final double OF_SPREAD = 2 * 1.25 / 1.35;
 
-    /** Smaller parts cannot make a call noticeably faster, however well they are hidden. */
+    /** Smaller parts cannot make a call noticeably faster, even if hidden completely. */
     private static final double LITTLE = 0.03;
 
     public static Conclusion of(RunRecord record) {
@@ -68,7 +68,7 @@ public record Conclusion(double saved, double noise, String sentence) {
         return "Within the noise " + margin + ": " + why(record);
     }
 
-    /** More than the shorter of both parts cannot be hidden, so what seems to be more is noise. */
+    /** No more than the shorter of both parts can be hidden; anything beyond is noise. */
     private static double hideable(Views views) {
         double comm = views.sequentialComm().median();
         double compute = views.sequentialCompute().median();

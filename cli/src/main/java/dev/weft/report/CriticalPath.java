@@ -7,16 +7,16 @@ import java.util.List;
 import java.util.stream.IntStream;
 
 /**
- * The chain of spans that decided how long a call took: from the span that ended last, backwards,
- * each time to what it had to wait for longest: the transfer that brought its rows, or what the
- * same worker did before.
+ * The chain of spans that decided how long a call took. It starts at the span that ended last and
+ * goes backwards, each time to what the span waited for longest: the transfer that brought its
+ * rows, or what the same worker did before.
  */
 public final class CriticalPath {
 
     private final CallSpans call;
     private final SpanDependencies releases;
 
-    /** By number: the span of the same worker before it that was not a wait, or -1. */
+    /** By number: the same worker's previous span that was not a wait, or -1. */
     private final int[] before;
 
     private CriticalPath(CallSpans call, SpanDependencies releases) {
@@ -35,7 +35,7 @@ public final class CriticalPath {
         }
     }
 
-    /** Numbers of spans in the order of time; none for a call without spans. */
+    /** Numbers of spans in the order of time; empty for a call without spans. */
     public static List<Integer> of(CallSpans call, SpanDependencies releases) {
         return new CriticalPath(call, releases).walk();
     }
@@ -57,8 +57,8 @@ public final class CriticalPath {
     }
 
     /**
-     * What ended last of all that the span needed. It began earlier, or the walk would not end: a
-     * clock read a little late must not make two spans wait for each other.
+     * Of all that the span needed, what ended last. It must have begun earlier, or the walk would
+     * not end: a clock read a little late must not make two spans wait for each other.
      */
     private int decisive(int number) {
         int decisive = -1;
@@ -66,7 +66,7 @@ public final class CriticalPath {
             decisive = later(decisive, candidate, number);
         }
         int earlier = before[number];
-        // An accelerator multiplies several blocks at once, and some of them begin together.
+        // An accelerator multiplies several blocks at once, some of which begin together.
         while (earlier >= 0 && call.span(earlier).startNs() >= call.span(number).startNs()) {
             earlier = before[earlier];
         }

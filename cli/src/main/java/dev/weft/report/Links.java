@@ -10,13 +10,13 @@ import java.util.TreeMap;
 /**
  * What went from which rank to which.
  *
- * @param inPlace whether nothing was moved and ranks read each other's rows where they lie
+ * @param inPlace whether nothing was moved because ranks read each other's rows in place
  */
 public record Links(int ranks, boolean inPlace, List<Link> links) {
 
     /**
      * @param transfers chunks moved, or blocks of rows read in place
-     * @param busyNs time of all transfers together; 0 where rows are read in place
+     * @param busyNs total time of all transfers; 0 if rows are read in place
      */
     public record Link(int from, int to, long bytes, long transfers, long busyNs) {
 
@@ -39,10 +39,10 @@ public record Links(int ranks, boolean inPlace, List<Link> links) {
     }
 
     /**
-     * @param bytesPerRow of A
+     * @param bytesPerRow the bytes of a row of A
      */
     public static Links of(CallSpans call, SpanDependencies releases, double bytesPerRow) {
-        // However many workers read a row, each for its part of the columns.
+        // Several workers may read a row, each for its part of the columns.
         double bytesPerRead = bytesPerRow / call.columnParts();
         List<Link> moved = new ArrayList<>();
         List<Link> read = new ArrayList<>();
@@ -61,7 +61,7 @@ public record Links(int ranks, boolean inPlace, List<Link> links) {
         return new Links(call.worldSize(), inPlace, sums(inPlace ? read : moved));
     }
 
-    /** One for each pair of ranks, by sender and receiver. */
+    /** One link for each pair of ranks, by sender and receiver. */
     private static List<Link> sums(List<Link> links) {
         Comparator<Link> byEnds = Comparator.comparingInt(Link::from).thenComparingInt(Link::to);
         TreeMap<Link, Link> sums = new TreeMap<>(byEnds);

@@ -10,22 +10,22 @@ import java.util.function.UnaryOperator;
 /**
  * What a page is about: one run, several, or a sweep.
  *
- * @param title of the page
- * @param progress null unless it is the page of something under way
+ * @param title the title of the page
+ * @param progress null unless something is still running
  * @param runs one, several to compare, or none yet
  * @param sweep null unless it is a sweep's page
  */
 public record PageData(String title, Progress progress, List<ShownRun> runs, Sweep sweep) {
 
     /**
-     * How far something under way has come.
+     * How far a running job has come.
      *
-     * @param of 0 where nobody knows
+     * @param of 0 if unknown
      * @param failed null unless it has ended with an error
      */
     public record Progress(String what, long done, long of, boolean ended, String failed) {}
 
-    /** Writes the fields of a sweep record into the object that is open. */
+    /** Writes the fields of a sweep record into the open object. */
     @FunctionalInterface
     public interface Sweep {
         void write(JsonGenerator json) throws IOException;
@@ -64,7 +64,7 @@ public record PageData(String title, Progress progress, List<ShownRun> runs, Swe
         return new PageData(title, null, List.of(), sweep);
     }
 
-    /** The data of a page that asks for news. */
+    /** The data of a page that asks for updates. */
     public PageData live(Progress now) {
         return new PageData(title, now, runs, sweep);
     }

@@ -38,7 +38,7 @@ public final class PageJson {
         }
     }
 
-    /** No text may end the element that the JSON stands in. */
+    /** No text may end the element that contains the JSON. */
     private static final class NoMarkup extends CharacterEscapes {
 
         private static final long serialVersionUID = 1;
@@ -64,7 +64,7 @@ public final class PageJson {
 
     public static void write(PageData page, String weftVersion, Writer writer) throws IOException {
         try (JsonGenerator json = Json.generator(writer)) {
-            // Also for the halves of characters that a JSON text can hold, but no file.
+            // Also escapes lone surrogates, which a JSON text can hold, but a file cannot.
             json.enable(JsonWriteFeature.ESCAPE_NON_ASCII.mappedFeature());
             json.setCharacterEscapes(new NoMarkup());
             new PageJson(json).page(page, weftVersion);
@@ -80,7 +80,7 @@ public final class PageJson {
         RecordJson.field(json, "progress", page.progress());
         json.writeArrayFieldStart("runs");
         for (ShownRun run : page.runs()) {
-            // The timelines of a comparison would make it large, and it shows none.
+            // A comparison shows no timelines, and they would make it large.
             run(run, page.runs().size() == 1);
         }
         json.writeEndArray();

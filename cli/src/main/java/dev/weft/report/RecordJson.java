@@ -9,13 +9,13 @@ import java.util.List;
 /**
  * Writes records as JSON: a field for each component, in their order, by its name. Components are
  * texts, whole numbers, arrays of longs, flags, enums (by their labels), records, or lists of
- * these; or doubles, which are null where they are infinite or NaN.
+ * these; or doubles, which are null if they are infinite or NaN.
  */
 public final class RecordJson {
 
     private RecordJson() {}
 
-    /** Writes the record's fields into the object that is open. */
+    /** Writes the record's fields into the open object. */
     public static void fields(JsonGenerator json, Record record) throws IOException {
         for (RecordComponent component : record.getClass().getRecordComponents()) {
             field(json, component.getName(), value(component, record));
@@ -32,7 +32,7 @@ public final class RecordJson {
         }
     }
 
-    /** Writes one field into the object that is open. */
+    /** Writes one field into the open object. */
     public static void field(JsonGenerator json, String name, Object value) throws IOException {
         json.writeFieldName(name);
         write(json, value);

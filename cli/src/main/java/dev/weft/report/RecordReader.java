@@ -21,12 +21,12 @@ import java.util.Optional;
 import java.util.Set;
 
 /**
- * Reads records that {@code --json} wrote. Whatever is wrong with one is an {@link
- * IllegalArgumentException} of one line that says where.
+ * Reads records that {@code --json} wrote. An invalid record is an {@link IllegalArgumentException}
+ * with a one-line message that says where.
  */
 public final class RecordReader {
 
-    /** Schema of a sweep's record. */
+    /** The schema of a sweep's record. */
     public static final String SWEEP = "weft.sweep/1";
 
     private static final int MAX_RANKS = 1 << 20;
@@ -34,7 +34,7 @@ public final class RecordReader {
 
     private RecordReader() {}
 
-    /** What the page makes use of. */
+    /** Checks what the page uses. */
     private static void checkRow(JsonObject row) {
         List.of("m", "k", "n", "ranks").forEach(row::size);
         row.text("algorithm");

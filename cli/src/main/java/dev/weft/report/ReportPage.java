@@ -7,12 +7,12 @@ import java.nio.charset.StandardCharsets;
 import java.util.List;
 
 /**
- * The report: one HTML file with its style, scripts, chart library and data in it, which asks
- * nothing of any network.
+ * The report: one HTML file that contains its style, scripts, chart library and data, and loads
+ * nothing from a network.
  */
 public final class ReportPage {
 
-    /** What a browser lets the page do; a server says it too. */
+    /** What a browser lets the page do; a server sends it too. */
     public static final String CONTENT_SECURITY_POLICY =
             "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline';"
                     + " img-src data:; connect-src 'self'";
@@ -58,7 +58,7 @@ public final class ReportPage {
     }
 
     private static String escaped(String text) {
-        // Half a character becomes a question mark.
+        // A lone surrogate becomes a question mark.
         return new String(text.getBytes(StandardCharsets.UTF_8), StandardCharsets.UTF_8)
                 .replace("&", "&amp;")
                 .replace("<", "&lt;")

@@ -5,11 +5,11 @@ import dev.weft.op.Timeline;
 import java.util.List;
 
 /**
- * All that is kept of a run; schema {@code weft.run/1}, documented in docs/run-record.md.
+ * Everything that is kept of a run; schema {@code weft.run/1}, documented in docs/run-record.md.
  *
- * @param verification null where a simulated run multiplied nothing
- * @param label what the user calls it; null where nothing was said
- * @param predicted what another machine would take; null where none was named
+ * @param verification null if a simulated run multiplied nothing
+ * @param label the user's name for it; null if none was given
+ * @param predicted the predicted times of another machine; null if none was named
  */
 public record RunRecord(
         Problem problem,
@@ -28,7 +28,7 @@ public record RunRecord(
         ranks = List.copyOf(ranks);
     }
 
-    /** Beside which no other machine was named. */
+    /** A record without predictions for another machine. */
     public RunRecord(
             Problem problem,
             Execution execution,
@@ -50,7 +50,7 @@ public record RunRecord(
                 null);
     }
 
-    /** A copy with what another machine would take. */
+    /** A copy with predictions for another machine. */
     public RunRecord beside(Predicted newPredicted) {
         return with(label, newPredicted);
     }
@@ -86,12 +86,12 @@ public record RunRecord(
      * What was computed.
      *
      * @param replicaGroups the ranks of each group, as {@link ReplicaGroups#parse} reads them; null
-     *     where all ranks are in equal groups of consecutive ones
-     * @param epilogue steps done to the elements of the product, with commas between; null where
-     *     there are none
+     *     if all ranks are in equal groups of consecutive ranks
+     * @param epilogue steps that are applied to the elements of the product, separated by commas;
+     *     null if there are none
      * @param op the operator's name on the command line
-     * @param kParts of K on each rank of the first group, with commas, where their products are
-     *     summed; null where rows of A are gathered
+     * @param kParts the parts of K on the ranks of the first group, separated by commas, if their
+     *     products are summed; null if rows of A are gathered
      */
     public record Problem(
             int ranks,
@@ -111,10 +111,10 @@ public record RunRecord(
             String op,
             String kParts) {
 
-        /** Of rows that are gathered. */
+        /** The operator that gathers rows. */
         public static final String GATHER = "allgather-matmul";
 
-        /** Whether ranks have a part of K each, whose products are summed. */
+        /** Whether each rank has a part of K, and their products are summed. */
         public boolean isSummed() {
             return kParts != null;
         }
@@ -124,12 +124,12 @@ public record RunRecord(
             return isSummed() ? "reduction" : "gather";
         }
 
-        /** What {@link #replicaGroups} says of groups in a world. */
+        /** The value of {@link #replicaGroups} for groups in a world. */
         public static String lists(ReplicaGroups groups, int ranks) {
             return groups.isEqual(ranks) ? null : groups.toString();
         }
 
-        /** The lists of all groups; empty where they are equal ones of consecutive ranks. */
+        /** The lists of all groups; empty if they are equal groups of consecutive ranks. */
         List<List<Integer>> lists() {
             return replicaGroups == null ? List.of() : ReplicaGroups.parse(replicaGroups).groups();
         }
@@ -148,20 +148,19 @@ public record RunRecord(
     /**
      * How it was run.
      *
-     * @param requestedAlgorithm what was asked for; {@code algorithm} is what ran
+     * @param requestedAlgorithm what was requested; {@code algorithm} is what ran
      * @param hosts ranks on each host, in rank order
      * @param device {@code cpu}, {@code cuda:} and the GPU's name, or {@code sim:} and the
      *     simulated machine's
      * @param machine the machine on which the run was simulated; null for a real run
-     * @param linkBitsPerSecond at which a rank's chunks were made to travel; null if as fast as
-     *     they could
-     * @param peers where a GPU's peers are, {@code device} or {@code host}, or {@code staged} where
+     * @param linkBitsPerSecond the rate that a rank's chunks were limited to; null for full speed
+     * @param peers where a GPU's peers are, {@code device} or {@code host}, or {@code staged} if
      *     they are on other hosts; null on the CPU
-     * @param computeWorkers threads per rank; on a GPU thread blocks, 0 where a library chooses
+     * @param computeWorkers threads per rank; on a GPU thread blocks, 0 if a library chooses
      * @param lanes threads or copy streams per rank
-     * @param progressCpu cores that the thread which moves messages took up during pipelined calls,
-     *     on the rank where it took most; NaN where there is none
-     * @param order in which products are summed; null where rows of A are gathered
+     * @param progressCpu cores that the thread which moves messages used during pipelined calls, on
+     *     the rank where it used most; NaN if there is none
+     * @param order the order in which products are summed; null if rows of A are gathered
      */
     public record Execution(
             String requestedAlgorithm,
@@ -184,7 +183,7 @@ public record RunRecord(
             hosts = List.copyOf(hosts);
         }
 
-        /** Whether sums have another order than those of the sequential view, which are by rank. */
+        /** Whether sums have another order than the sequential view, which sums by rank. */
         public boolean sumsUnlikeSequential() {
             return "whole".equals(order);
         }

@@ -14,7 +14,7 @@ public final class RunRecordJson {
         this.json = json;
     }
 
-    /** Writes the record's fields into the object that is open. */
+    /** Writes the record's fields into the open object. */
     public static void write(RunRecord record, JsonGenerator json) throws IOException {
         new RunRecordJson(json).write(record);
     }
@@ -34,7 +34,7 @@ public final class RunRecordJson {
         RecordJson.field(json, "environment", record.environment());
     }
 
-    /** Writes how a record came about, its views and what they come to into the open object. */
+    /** Writes how a record was measured, its views and their results into the open object. */
     public static void measured(RunRecord record, JsonGenerator json) throws IOException {
         new RunRecordJson(json).measured(record);
     }
@@ -75,7 +75,7 @@ public final class RunRecordJson {
         json.writeEndObject();
     }
 
-    /** Writes the fields of a view into the object that is open. */
+    /** Writes the fields of a view into the open object. */
     public static void samples(Samples samples, JsonGenerator json) throws IOException {
         json.writeNumberField("medianUs", samples.median());
         json.writeNumberField("meanUs", samples.mean());

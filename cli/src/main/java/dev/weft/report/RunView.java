@@ -17,7 +17,7 @@ import java.util.OptionalDouble;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
 
-/** What a page shows of a run record. */
+/** Turns a run record into what a page shows. */
 public final class RunView {
 
     private final RunRecord record;
@@ -32,19 +32,19 @@ public final class RunView {
         this.views = record.views();
     }
 
-    /** Where it has no label, the record's file or the command is its name. */
+    /** If it has no label, the record's file or the command is its name. */
     public static ShownRun of(RunRecord record, String nameIfUnlabelled) {
         RunView view = new RunView(record);
         return view.shown(nameIfUnlabelled, view.verdict(), true);
     }
 
-    /** As {@link #of}, without advice, which is about the options of run. */
+    /** Like {@link #of}, without advice, which is about the options of run. */
     public static ShownRun withoutAdvice(RunRecord record, String name) {
         RunView view = new RunView(record);
         return view.shown(name, view.verdict(), false);
     }
 
-    /** A run that is still being measured, of which nothing is verified. */
+    /** A run that is still being measured; nothing is verified yet. */
     public static ShownRun underWay(RunRecord record, String name) {
         Verdict verdict = new Verdict(State.RUNNING, "being measured; verified at the end");
         return new RunView(record).shown(name, verdict, false);
@@ -180,7 +180,7 @@ public final class RunView {
                 new View("pipelined", "Pipelined", views.pipelined(), List.of()));
     }
 
-    /** Their medians are of different rounds: together they are made as long as the whole. */
+    /** Their medians are from different rounds: they are scaled to add up to the whole. */
     private List<ViewPart> sequentialParts() {
         double comm = views.sequentialComm().median();
         double compute = views.sequentialCompute().median();
@@ -271,7 +271,7 @@ public final class RunView {
                 + (problem.replicaGroups() == null ? "" : ", ranks " + problem.replicaGroups());
     }
 
-    /** Of one group. */
+    /** The shards of one group. */
     private static String shards(List<RunRecord.Rank> group) {
         boolean even = group.stream().map(RunRecord.Rank::shardRows).distinct().count() == 1;
         return even

@@ -19,7 +19,7 @@ public record Samples(List<Double> us) {
         return new Samples(Arrays.stream(ns).mapToObj(value -> value / 1e3).toList());
     }
 
-    /** Of rounds that are over when the slowest rank is; a rank's times each. */
+    /** Samples of rounds that end with the slowest rank; each array has one rank's times. */
     public static Samples ofSlowest(List<long[]> ranksNs) {
         long[] slowest = ranksNs.getFirst().clone();
         ranksNs.forEach(one -> Arrays.setAll(slowest, i -> Math.max(slowest[i], one[i])));
@@ -34,7 +34,7 @@ public record Samples(List<Double> us) {
         return Arrays.stream(values()).average().orElseThrow();
     }
 
-    /** The distance between the quartiles: where the middle half of the samples lies. */
+    /** The interquartile range: the middle half of the samples. */
     public double spread() {
         return Quantiles.spread(values());
     }
@@ -43,7 +43,7 @@ public record Samples(List<Double> us) {
         return us.stream().mapToDouble(Double::doubleValue).toArray();
     }
 
-    /** Round by round, what is left of these; 0 where the others are larger. */
+    /** Round by round, these minus the others; 0 if the others are larger. */
     public Samples minus(Samples others) {
         return new Samples(
                 IntStream.range(0, us.size())

@@ -7,12 +7,12 @@ import java.util.List;
 /**
  * What a page shows of one run.
  *
- * @param name a label of the user's, or the record's file
- * @param verdict null if nothing was judged
- * @param conclusion what it comes to, in a sentence; null if nothing was compared
- * @param call null where no spans were kept
- * @param bytesPerRow of A
- * @param flopsPerRow of one rank's product; 0 where nothing is multiplied
+ * @param name the user's label, or the record's file
+ * @param verdict null if nothing was checked
+ * @param conclusion the result, in a sentence; null if nothing was compared
+ * @param call null if no spans were kept
+ * @param bytesPerRow the bytes of a row of A
+ * @param flopsPerRow the operations of a row of one rank's product; 0 if nothing is multiplied
  */
 public record ShownRun(
         String name,
@@ -47,7 +47,7 @@ public record ShownRun(
     /** Whether it was right. */
     public record Verdict(State state, String text) {}
 
-    /** Of a verdict. */
+    /** The state of a verdict. */
     public enum State {
         PASSED,
         FAILED,
@@ -58,9 +58,9 @@ public record ShownRun(
     /**
      * A figure.
      *
-     * @param value NaN where it could not be measured
-     * @param text as people read it
-     * @param note how it came about
+     * @param value NaN if it could not be measured
+     * @param text the value for people to read
+     * @param note how it was obtained
      */
     public record Fact(String key, String label, double value, String text, String note) {}
 
@@ -68,7 +68,7 @@ public record ShownRun(
     public record Detail(String label, String value) {}
 
     /**
-     * @param parts of which it consists; may be none
+     * @param parts its parts; may be empty
      */
     public record View(
             String key,
@@ -83,10 +83,10 @@ public record ShownRun(
         }
     }
 
-    /** A part of a view by its median. */
+    /** A part of a view, with its median. */
     public record ViewPart(String label, double medianUs) {}
 
-    /** What the spans tell. */
+    /** What follows from the spans. */
     public record Analysis(
             List<Integer> critical,
             List<TimeShares.RankShares> shares,
@@ -95,8 +95,8 @@ public record ShownRun(
             List<Advice> advice) {
 
         /**
-         * @param bytesPerRow of A
-         * @param workers whose time is looked at
+         * @param bytesPerRow the bytes of a row of A
+         * @param workers the kind of workers whose time counts
          */
         public static Analysis of(CallSpans call, double bytesPerRow, CallSpans.TrackKind workers) {
             if (!call.isWhole()) {
@@ -112,7 +112,7 @@ public record ShownRun(
                     List.of());
         }
 
-        /** Of spans that do not tell what their ranks waited for. */
+        /** The analysis of spans that do not say what their ranks waited for. */
         private static Analysis unexplained(CallSpans call) {
             String text =
                     call.ranks().size() < call.members()

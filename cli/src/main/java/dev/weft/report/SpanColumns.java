@@ -13,7 +13,7 @@ import java.util.zip.DeflaterOutputStream;
 
 /**
  * A call's spans for a page: one column of little-endian 32-bit numbers for each property, deflated
- * and in base64. A million spans take a few megabytes so, against a hundred as JSON.
+ * and in base64. A million spans then take a few megabytes, instead of a hundred as JSON.
  */
 final class SpanColumns {
 
@@ -64,7 +64,10 @@ final class SpanColumns {
         return column;
     }
 
-    /** What does not fit, such as the bytes of a very large chunk, is the largest that does. */
+    /**
+     * Values that do not fit, such as the bytes of a very large chunk, become the largest that
+     * does.
+     */
     private ByteBuffer values(ToLongFunction<Timeline.Span> property) {
         ByteBuffer column = column();
         for (int i = 0; i < call.size(); i++) {

@@ -12,9 +12,9 @@ import java.util.stream.IntStream;
 
 /**
  * Which transfers released which spans of a call: a product of rows needs the chunks that brought
- * them, and so does the rank that passes a chunk on. Where sums of products travel, a transfer
- * needs the product as well, and rows come to a rank more than once: what began later released
- * nothing. Immutable; any thread may ask.
+ * them, and so does a rank that passes a chunk on. If sums of products travel, a transfer also
+ * needs the product, and rows reach a rank more than once: what began later released nothing.
+ * Immutable and thread-safe.
  */
 public final class SpanDependencies {
 
@@ -22,7 +22,7 @@ public final class SpanDependencies {
 
     private final CallSpans call;
 
-    /** Where rows land and whose they are. */
+    /** Where rows arrive and which rank owns them. */
     private record Place(int rank, int source) {}
 
     /** Numbers of transfers, by first row. */
@@ -31,7 +31,7 @@ public final class SpanDependencies {
     /** Numbers of products that are summed, by first row. */
     private final Map<Place, List<Integer>> products = new HashMap<>();
 
-    /** By number: the rank at which the span is. */
+    /** By number: the span's rank. */
     private final int[] rankOf;
 
     public SpanDependencies(CallSpans call) {
@@ -63,13 +63,13 @@ public final class SpanDependencies {
         return rankOf[number];
     }
 
-    /** The rank from which a transfer takes its rows. */
+    /** The rank whose rows a transfer moves. */
     int senderOf(int number) {
         Timeline.Span span = call.span(number);
         return span.to() == rankOf[number] ? span.peer() : rankOf[number];
     }
 
-    /** Numbers of the spans without which the span could not begin; none for own rows. */
+    /** Numbers of the spans that had to end before this one could begin; empty for own rows. */
     public int[] releasedBy(int number) {
         Timeline.Span span = call.span(number);
         if (call.summed()) {
@@ -103,7 +103,7 @@ public final class SpanDependencies {
     }
 
     /**
-     * @param chunk of which the transfers must be, or -1 for any
+     * @param chunk the chunk of the transfers, or -1 for any
      */
     private int[] landed(
             Map<Place, List<Integer>> from, Place place, Timeline.Span span, int chunk) {
@@ -112,8 +112,7 @@ public final class SpanDependencies {
             return NONE;
         }
         long end = span.firstRow() + span.rows();
-        // Ranges of rows are the same (chunks beside each other) or do not overlap: ends are sorted
-        // too.
+        // Ranges of rows are the same (adjacent chunks) or do not overlap, so ends are sorted too.
         int first = first(numbers.size(), i -> endRow(numbers.get(i)) > span.firstRow());
         return numbers.subList(first, numbers.size()).stream()
                 .takeWhile(i -> call.span(i).firstRow() < end)
@@ -126,7 +125,7 @@ public final class SpanDependencies {
         return call.span(number).firstRow() + call.span(number).rows();
     }
 
-    /** The first of so many places for which something holds that holds for all behind it too. */
+    /** The first of {@code count} places for which {@code holds} is true, as for all later ones. */
     static int first(int count, IntPredicate holds) {
         int low = 0;
         int high = count;

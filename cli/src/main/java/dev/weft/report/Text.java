@@ -2,7 +2,7 @@ package dev.weft.report;
 
 import java.util.Locale;
 
-/** Numbers as people read them, the same in every language of the user's. */
+/** Numbers for people to read, independent of the user's language. */
 public final class Text {
 
     private Text() {}

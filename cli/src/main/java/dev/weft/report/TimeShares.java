@@ -10,8 +10,8 @@ import java.util.TreeMap;
 
 /**
  * Where each rank's time went, from the first rank's start until the last one was done: the mean
- * over its compute workers, or over its lanes where nothing is multiplied. The parts of a rank add
- * up to the whole call.
+ * over its compute workers, or over its lanes if nothing is multiplied. The parts of a rank add up
+ * to the whole call.
  */
 public final class TimeShares {
 
@@ -26,7 +26,7 @@ public final class TimeShares {
     }
 
     /**
-     * @param source whose rows were waited for; -1 where nothing was
+     * @param source the rank whose rows were waited for; -1 for none
      * @param name for people
      */
     public record Share(Activity kind, int source, String name, double ns) {
@@ -62,7 +62,7 @@ public final class TimeShares {
     }
 
     /**
-     * @param workers whose time it is; a rank that has none of them has no shares
+     * @param workers the kind of workers whose time counts; a rank without any has no shares
      */
     public static List<RankShares> of(
             CallSpans call, SpanDependencies releases, TrackKind workers) {
@@ -126,7 +126,7 @@ public final class TimeShares {
         };
     }
 
-    /** Why a worker did nothing before a span: its rows came late, or the call had just begun. */
+    /** Why a worker was idle before a span: its rows came late, or the call had just begun. */
     private Key gap(int number, long freeNs) {
         for (int transfer : releases.releasedBy(number)) {
             if (call.span(transfer).endNs() > freeNs) {
@@ -136,7 +136,7 @@ public final class TimeShares {
         return new Key(freeNs == 0 ? Activity.START : Activity.OVERHEAD, -1);
     }
 
-    /** A sentence or two about the most idle rank and why; null where there is nothing to say. */
+    /** A sentence or two about the most idle rank and why; null if there is nothing to say. */
     public static String text(List<RankShares> ranks, long callNs) {
         Comparator<RankShares> byIdleTime = Comparator.comparingDouble(TimeShares::idleNs);
         RankShares worst = ranks.stream().max(byIdleTime).orElse(null);

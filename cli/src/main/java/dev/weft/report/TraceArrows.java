@@ -7,12 +7,12 @@ import java.util.List;
 import java.util.function.ToIntFunction;
 
 /**
- * The arrows of a trace, from transfers to what they released. None points back in time, as clocks
- * of different hosts could make it seem: such are left out. Immutable; any thread may ask.
+ * The arrows of a trace, from transfers to what they released. Arrows that seem to point back in
+ * time, because the clocks of hosts differ, are left out. Immutable and thread-safe.
  */
 final class TraceArrows {
 
-    /** So that an arrow begins inside its slice, whatever a viewer's arithmetic loses. */
+    /** Makes an arrow begin inside its slice, whatever a viewer's arithmetic loses. */
     private static final long HAIR_NS = 4;
 
     /**
@@ -54,7 +54,7 @@ final class TraceArrows {
         return sorted.subList(firstFrom(sorted, key, span), firstFrom(sorted, key, span + 1));
     }
 
-    /** Where arrows begin whose key is {@code least} or more. */
+    /** The index of the first arrow whose key is {@code least} or more. */
     private static int firstFrom(List<Arrow> sorted, ToIntFunction<Arrow> key, int least) {
         return SpanDependencies.first(sorted.size(), i -> key.applyAsInt(sorted.get(i)) >= least);
     }

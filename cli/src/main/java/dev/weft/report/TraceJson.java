@@ -36,8 +36,8 @@ public final class TraceJson {
     /**
      * Writes the whole trace and leaves the writer open.
      *
-     * @param flopsPerRow of one rank's product; 0 where nothing is multiplied
-     * @param about what the trace is of, shown with it
+     * @param flopsPerRow the operations of a row of one rank's product; 0 if nothing is multiplied
+     * @param about what the trace shows, displayed with it
      */
     public static void write(
             CallSpans call, double flopsPerRow, Map<String, String> about, Writer writer)
@@ -87,7 +87,7 @@ public final class TraceJson {
         json.writeEndObject();
     }
 
-    /** Arrows follow the slices at which they end and begin: viewers bind them to the latest. */
+    /** Arrows follow the slices where they end and begin: viewers bind them to the latest one. */
     private void track(List<Timeline.Span> spans, int firstNumber, int process, int thread)
             throws IOException {
         for (int i = 0; i < spans.size(); i++) {
@@ -109,8 +109,8 @@ public final class TraceJson {
         begin("X", title(span, process), process, thread);
         json.writeStringField("cat", JsonObject.label(span.kind()));
         us("ts", span.startNs());
-        // Viewers that read microseconds as doubles may be a nanosecond off, and leave out a slice
-        // that seems to begin before the last one has ended.
+        // Viewers that read microseconds as doubles may be a nanosecond off, and drop a slice that
+        // seems to begin before the last one has ended.
         us("dur", Math.max(0, Math.min(span.endNs(), nextStartNs - 1) - span.startNs()));
         json.writeObjectFieldStart("args");
         json.writeNumberField("source", span.source());
@@ -155,7 +155,7 @@ public final class TraceJson {
         json.writeNumberField("id", id);
         us("ts", ns);
         if (phase.equals("f")) {
-            // To the slice around it, not to the next one that begins.
+            // Bind it to the enclosing slice, not to the next one that begins.
             json.writeStringField("bp", "e");
         }
         json.writeEndObject();
@@ -173,7 +173,7 @@ public final class TraceJson {
         json.writeNumberField(field, BigDecimal.valueOf(ns, 3));
     }
 
-    /** Per nanosecond; nothing where there is nothing to tell. */
+    /** Writes a rate per nanosecond, unless there is nothing to show. */
     private void rate(String field, double amount, Timeline.Span span) throws IOException {
         long ns = span.endNs() - span.startNs();
         if (amount > 0 && ns > 0) {

@@ -4,26 +4,24 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Whether a run was right.
+ * Whether a run's result was correct.
  *
- * @param promise what the engine promises, and hence what must hold to pass
- * @param gatheredExact gathered A equalled the inputs byte for byte on every rank; null where
- *     nobody looked
+ * @param promise what the engine promises, and so what must hold to pass
+ * @param gatheredExact gathered A equalled the inputs byte for byte on every rank; null if it was
+ *     not checked
  * @param bitwiseEqualToUnfused every rank's product equalled one single-threaded product of all
  *     rows; on GPUs, the rank's own product after a whole gather, and the other ranks' products
- * @param withinBound every checked element lay within 2 sqrt(K) eps (|A| x |B|) of float64, plus
- *     one rounding of the output type, or was infinite or NaN where inputs are or sums can
- *     overflow; on GPUs, every element also near a plain sum on the device
- * @param seedRulePassed the Ascend example's rule against golden held; null where there is no
- *     golden
+ * @param withinBound every checked element was within 2 sqrt(K) eps (|A| x |B|) of float64, plus
+ *     one rounding of the output type, or was infinite or NaN because inputs are or sums can
+ *     overflow; on GPUs, every element was also near a plain sum on the device
+ * @param seedRulePassed the Ascend example's rule against golden held; null if there is no golden
  * @param maxAbsErr against float64, over the checked elements
  * @param relErr max|c - ref| / (max|ref| + 1e-9)
  * @param checkedRows rows of C compared with float64
  * @param totalRows rows of C
- * @param freivalds whether the whole C also passed Freivalds' check (where not all rows were
- *     compared)
- * @param notFinite checked elements that are infinite or NaN, and rightly so; the errors do not
- *     count them
+ * @param freivalds whether the whole C also passed Freivalds' check (if not all rows were compared)
+ * @param notFinite checked elements that are infinite or NaN, as expected; the errors do not count
+ *     them
  */
 public record Verification(
         Promise promise,
@@ -42,12 +40,12 @@ public record Verification(
         return isNotFalse(gatheredExact) && bitsAsPromised() && passedLoosely();
     }
 
-    /** Whether the bits are those of the unfused product, or nobody promised that. */
+    /** Whether the bits are those of the unfused product, or the engine does not promise that. */
     public boolean bitsAsPromised() {
         return bitwiseEqualToUnfused || promise == Promise.FLOAT64_BOUND;
     }
 
-    /** As another program's product would be judged: right numbers, whatever the order of sums. */
+    /** Whether another program's product would pass: correct numbers, in any order of sums. */
     public boolean passedLoosely() {
         return withinBound && isNotFalse(seedRulePassed) && (freivalds || checkedRows == totalRows);
     }
@@ -56,7 +54,7 @@ public record Verification(
         return !Boolean.FALSE.equals(judgement);
     }
 
-    /** The judgement of two parts of a run together. */
+    /** The combined verdict on two parts of a run. */
     public Verification and(Verification other) {
         return new Verification(
                 promise,
@@ -68,14 +66,14 @@ public record Verification(
                 Math.max(relErr, other.relErr),
                 checkedRows + other.checkedRows,
                 totalRows + other.totalRows,
-                // Where all rows of a part were compared, the check was not needed there.
+                // If all rows of a part were compared, the check was not needed there.
                 (freivalds || checkedRows == totalRows)
                         && (other.freivalds || other.checkedRows == other.totalRows)
                         && (freivalds || other.freivalds),
                 notFinite + other.notFinite);
     }
 
-    /** Null where neither was looked at. */
+    /** Null if neither was checked. */
     private static Boolean both(Boolean held, Boolean otherHeld) {
         if (held == null || otherHeld == null) {
             return held == null ? otherHeld : held;

@@ -8,7 +8,7 @@ import java.util.OptionalDouble;
  *
  * @param sequentialComm the gather's part of {@code sequential}
  * @param sequentialCompute the product's part of {@code sequential}
- * @param predicted whether a simulator says so, of which one sample is as good as many
+ * @param predicted whether the times are simulated, in which case one sample is as good as many
  */
 public record Views(
         Samples computeOnly,
@@ -19,10 +19,10 @@ public record Views(
         Samples pipelined,
         boolean predicted) {
 
-    /** How many spreads the hidden part must measure for the efficiency to mean anything. */
+    /** How many spreads the hidden part must be for the efficiency to be meaningful. */
     private static final double MEASURABLE_SPREADS = 3;
 
-    /** Fewer samples have no spread to speak of. */
+    /** Fewer samples have no meaningful spread. */
     private static final int MEASURABLE_SAMPLES = 3;
 
     /** Sequential over pipelined. */
@@ -32,9 +32,8 @@ public record Views(
 
     /**
      * The share of the smaller of gather and product that is hidden: ((seqComm + seqCompute) -
-     * pipelined) / min(seqComm, seqCompute), 0 where negative. Empty where the smaller one is under
-     * three times the spread of the samples, or there are under three of them: the figure would be
-     * noise.
+     * pipelined) / min(seqComm, seqCompute), 0 if negative. Empty if the smaller one is under three
+     * times the spread of the samples, or there are under three of them: the figure would be noise.
      */
     public OptionalDouble overlapEfficiency() {
         double comm = sequentialComm.median();
@@ -48,7 +47,7 @@ public record Views(
         return OptionalDouble.of(Math.max(0, (comm + compute - pipelined.median()) / smaller));
     }
 
-    /** The larger of product alone and transfers alone, over pipelined: 1 is perfect. */
+    /** The larger of only the product and only the transfers, over pipelined: 1 is perfect. */
     public double limitFraction() {
         return Math.max(computeOnly.median(), commOnly.median()) / pipelined.median();
     }

@@ -12,16 +12,16 @@ import java.lang.foreign.Arena;
 import java.util.List;
 
 /**
- * One rank's B, and all rows of its group's A as its product must have seen them, on its GPU.
+ * One rank's B, and all rows of its group's A that its product must have seen, on its GPU.
  *
- * @param b null if it has scales, which an operator takes from the host
+ * @param b null if it has scales, which an operator reads from the host
  */
 record CudaInputs(DeviceMatrix a, DeviceMatrix b) {
 
     /**
      * Gives an operator its Bs.
      *
-     * @param epilogue null if the product is wanted as it is
+     * @param epilogue null if the product is wanted unchanged
      */
     CudaAllGatherMatmulBuilder describe(
             CudaAllGatherMatmulBuilder builder,
@@ -37,7 +37,7 @@ record CudaInputs(DeviceMatrix a, DeviceMatrix b) {
         if (products.size() == 1) {
             return builder.b(b, transposed);
         }
-        // Halves of a matrix on the device need not begin where the kernel can read them.
+        // Half of a matrix on the device need not begin where the kernel can read it.
         products.forEach(part -> builder.b(part, transposed));
         return builder;
     }

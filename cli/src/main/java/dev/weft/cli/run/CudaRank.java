@@ -44,8 +44,8 @@ final class CudaRank implements RankSite<DeviceMatrix> {
     private final Epilogue epilogue;
 
     /**
-     * @param world null where the peers' rows lie in host memory
-     * @param data what an epilogue adds; null where there is none
+     * @param world null if the peers' rows are in host memory
+     * @param data what an epilogue adds; null if there is none
      */
     CudaRank(
             ProblemSpec problem,
@@ -67,7 +67,7 @@ final class CudaRank implements RankSite<DeviceMatrix> {
         this.epilogue = data == null ? Epilogue.none() : data.epilogue(residual(data.residual()));
     }
 
-    /** Null where there is none. */
+    /** Null if there is none. */
     private DeviceMatrix residual(Matrix matrix) {
         return matrix == null ? null : site.put(matrix);
     }
@@ -90,8 +90,8 @@ final class CudaRank implements RankSite<DeviceMatrix> {
     /**
      * Gathered A is kept anyway, unless rows are read in place.
      *
-     * @param steps of an epilogue, which says what the Bs are; null if the product is wanted as it
-     *     is
+     * @param steps the steps of an epilogue, which determine the Bs; null if the product is wanted
+     *     unchanged
      */
     private CudaAllGatherMatmulBuilder builder(PlanWriter algorithm, String steps) {
         CudaAllGatherMatmulBuilder builder =
@@ -135,7 +135,7 @@ final class CudaRank implements RankSite<DeviceMatrix> {
         return operator.callInPlace(View.PIPELINED);
     }
 
-    /** On the device, every element; the sequential operator's product is judged as well. */
+    /** Checks every element, on the device; also checks the sequential operator's product. */
     @Override
     public Judged judge(Operator<DeviceMatrix> fused, Operator<DeviceMatrix> sequential)
             throws IOException {
@@ -143,7 +143,7 @@ final class CudaRank implements RankSite<DeviceMatrix> {
         Result<DeviceMatrix> plain = callOnPoison(sequential);
         RankSite.together(world);
         boolean equal = check.equal(overlapped.product(), plain.product()).passed();
-        // What reads rows in place keeps none; the sequential one always does.
+        // An operator that reads rows in place keeps none; the sequential one always does.
         DeviceMatrix rows = overlapped.gathered().or(plain::gathered).orElseThrow();
         Matrix product = site.get(overlapped.product(), arena);
         boolean right =
@@ -162,8 +162,8 @@ final class CudaRank implements RankSite<DeviceMatrix> {
     }
 
     /**
-     * Whether a result has the bits that the CPU's epilogue makes of this GPU's sums, which are
-     * judged on the device; that epilogue is judged as well.
+     * Whether a result has the bits of the CPU's epilogue applied to this GPU's sums, which are
+     * checked on the device; that epilogue is checked too.
      */
     private boolean isEpilogueOfSums(Matrix result) throws IOException {
         try (Operator<DeviceMatrix> operator =
@@ -187,11 +187,11 @@ final class CudaRank implements RankSite<DeviceMatrix> {
     }
 
     /**
-     * Every element of C must be written anew, and every row of the peers must arrive anew: their
-     * rows are the same in each call, so that those of an earlier one could pass for them.
+     * Every element of C must be written again, and every row of the peers must arrive again: their
+     * rows are the same in each call, so those of an earlier call could go unnoticed.
      */
     private Result<DeviceMatrix> callOnPoison(Operator<DeviceMatrix> operator) {
-        // The two buffers take turns: the call after the next gathers into this one.
+        // The two buffers alternate: the call after the next gathers into this one.
         Optional<DeviceMatrix> landing = operator.lastResult().gathered();
         Result<DeviceMatrix> result = call(operator);
         RankSite.together(world);
@@ -209,12 +209,12 @@ final class CudaRank implements RankSite<DeviceMatrix> {
         check.poison(gathered.rows(end, gathered.rows() - end));
     }
 
-    /** True where rows are read in place: nothing is gathered that could be wrong. */
+    /** True if rows are read in place: then nothing is gathered that could be wrong. */
     private boolean isExact(Result<DeviceMatrix> result) {
         return result.gathered().map(rows -> check.equal(rows, inputs.a()).passed()).orElse(true);
     }
 
-    /** Products of operands with scales are judged on the host, others on the device. */
+    /** Products of operands with scales are checked on the host, others on the device. */
     private boolean isRight(Result<DeviceMatrix> result) {
         if (problem.fp8() != null) {
             try (Arena memory = Arena.ofShared()) {

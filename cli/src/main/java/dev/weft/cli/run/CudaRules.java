@@ -23,12 +23,12 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.stream.IntStream;
 
-/** What a GPU can run, said in one line before anything is written. */
+/** What a GPU can run. Refusals are one line, before anything is written. */
 public final class CudaRules {
 
     private static final int TRIAL_SIZE = 64;
 
-    /** Of K: see {@link dev.weft.cuda.CudaMatmulReduce}. */
+    /** The quantum of K: see {@link dev.weft.cuda.CudaMatmulReduce}. */
     private static final int SUM_QUANTUM = 16;
 
     private CudaRules() {}
@@ -76,7 +76,7 @@ public final class CudaRules {
         }
     }
 
-    /** What sums over ranks need besides. */
+    /** Refuses sums over ranks that a GPU does not run. */
     private static void checkSums(ProblemSpec problem, ExecutionSpec execution) {
         List<Reduction> possible =
                 execution.hostPeers()
@@ -110,8 +110,8 @@ public final class CudaRules {
     }
 
     /**
-     * Refuses what this machine lacks or its GPU does not hold, by preparing a small operator like
-     * the one that is asked for. Kernels are compiled here, once for all ranks.
+     * Refuses what this machine lacks or what its GPU cannot hold, by preparing a small operator
+     * like the requested one. Kernels are compiled here, once for all ranks.
      */
     static void tryOut(ProblemSpec problem, ExecutionSpec execution) {
         requireGpu();
@@ -149,7 +149,7 @@ public final class CudaRules {
                             .algorithm(trialAlgorithm(execution))
                             .epilogue(trialEpilogue(execution))
                             .prepare()) {
-                // Their verdicts tell nothing yet; their kernels are loaded.
+                // Their verdicts mean nothing yet; this loads their kernels.
                 DeviceMatrix product = op.callInPlace(View.PIPELINED).product();
                 if (!scaled) {
                     site.check().product(inputs.a(), inputs.b(), shape.transposeB(), product);
@@ -170,7 +170,7 @@ public final class CudaRules {
                         });
     }
 
-    /** Ranks on devices take every algorithm; what host memory cannot do is for this to refuse. */
+    /** Ranks on devices support every algorithm; this refuses what host memory cannot do. */
     private static PlanWriter trialAlgorithm(ExecutionSpec execution) {
         boolean asked = execution.hostPeers() && execution.algorithm() != Algorithm.AUTO;
         return asked ? execution.algorithm() : Algorithm.MESH_PULL;
@@ -181,7 +181,7 @@ public final class CudaRules {
         return execution.epilogue() == null ? Epilogue.none() : Epilogue.none().relu();
     }
 
-    /** A has the rows that are asked for, since the choice of a kernel depends on them. */
+    /** A has the requested number of rows, since the choice of a kernel depends on it. */
     private static Operands smallOperands(ProblemSpec problem, Arena arena) {
         Matrix a = Matrix.allocate(arena, problem.aType(), problem.m(), TRIAL_SIZE);
         Matrix b = Matrix.allocate(arena, problem.bType(), TRIAL_SIZE, TRIAL_SIZE);

@@ -48,25 +48,25 @@ public class CudaSite implements AutoCloseable {
         return "cuda: " + gpu.name();
     }
 
-    /** Likewise, with the kernel that multiplies 16-bit types with the engine {@code gated}. */
+    /** {@link #device}, with the kernel that multiplies 16-bit types for engine {@code gated}. */
     public final String deviceAndKernel() {
         return "%s, kernel %s".formatted(device(), GatedKernel.Kind.of(gpu).label());
     }
 
-    /** Fresh memory, valid until the close. */
+    /** New memory, valid until the close. */
     public final DeviceBuffer allocate(long bytes) {
         DeviceBuffer buffer = DeviceBuffer.allocate(bytes);
         memory.add(buffer);
         return buffer;
     }
 
-    /** Likewise, of a matrix. */
+    /** A new matrix, valid until the close. */
     public final DeviceMatrix allocate(DType type, long rows, long cols) {
         return DeviceMatrix.in(
                 allocate(DeviceMatrix.alignedBytes(type, rows, cols)), type, rows, cols);
     }
 
-    /** The matrix here, valid until the close. */
+    /** Copies the matrix to the device; valid until the close. */
     public final DeviceMatrix put(Matrix matrix) {
         DeviceMatrix here = allocate(matrix.dtype(), matrix.rows(), matrix.cols());
         here.upload(matrix, stream);

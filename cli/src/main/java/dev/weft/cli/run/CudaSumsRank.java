@@ -25,8 +25,9 @@ import java.lang.foreign.Arena;
 import java.util.List;
 
 /**
- * The site of a rank on a GPU whose products are summed over ranks. What it must get, and what host
- * peers would send it, are products of one rank over parts of K, by the operator that sums nothing.
+ * The site of a rank on a GPU whose products are summed over ranks. Its expected result, and what
+ * host peers would send it, are products of one rank over parts of K, by an operator that sums
+ * nothing.
  */
 final class CudaSumsRank implements RankSite<DeviceMatrix> {
 
@@ -125,7 +126,10 @@ final class CudaSumsRank implements RankSite<DeviceMatrix> {
         }
     }
 
-    /** What the peers would send: sums before this rank's, whole sums, and those of each alone. */
+    /**
+     * Places what the peers would send: sums before this rank's, whole sums, and those of each
+     * alone.
+     */
     private void placePeers(CudaMatmulReduce operator) {
         for (int slot = 0; slot < Reduction.slotOf(inner.ranks()); slot++) {
             if (operator.incoming(0, slot).isEmpty()) {
@@ -158,7 +162,7 @@ final class CudaSumsRank implements RankSite<DeviceMatrix> {
         operator.callInPlace(View.PIPELINED);
     }
 
-    /** The product over columns of A from {@code from} to {@code to}, on this rank alone. */
+    /** The product over columns {@code from} to {@code to} of A, on this rank alone. */
     private Matrix product(long from, long to, DType type, Arena into) {
         Matrix c = Matrix.allocate(into, type, a.rows(), problem.n());
         if (from == to || a.rows() == 0) {
@@ -185,7 +189,7 @@ final class CudaSumsRank implements RankSite<DeviceMatrix> {
         return product(inner.firstRow(of), inner.firstRow(of) + inner.rows(of), DType.FP32, into);
     }
 
-    /** All sums in fp32. By rank, parts are added here on the CPU. */
+    /** All sums in fp32. In the order by rank, parts are added here on the CPU. */
     private Matrix sums(Order order, Arena into) {
         if (order == Order.WHOLE) {
             return product(0, inner.totalRows(), DType.FP32, into);
@@ -204,12 +208,12 @@ final class CudaSumsRank implements RankSite<DeviceMatrix> {
         return sum;
     }
 
-    /** Of sums with all columns of B, those of each of the operator's products. */
+    /** Cuts sums with all columns of B into those of each of the operator's products. */
     private List<Matrix> products(Matrix sums) {
         return EpilogueData.products(execution.epilogue(), sums, false);
     }
 
-    /** This rank's rows of C, of their sums. */
+    /** This rank's rows of C, from their sums. */
     private Matrix expected(Matrix sums, Arena into) {
         return data == null
                 ? sums.converted(into, problem.outType())
@@ -224,7 +228,7 @@ final class CudaSumsRank implements RankSite<DeviceMatrix> {
         }
     }
 
-    /** The results of both operators bit for bit, and what the rank has sent to host peers. */
+    /** Checks the results of both operators bit for bit, and what the rank sent to host peers. */
     @Override
     public Judged judge(Operator<DeviceMatrix> fused, Operator<DeviceMatrix> sequential)
             throws IOException {
@@ -264,8 +268,8 @@ final class CudaSumsRank implements RankSite<DeviceMatrix> {
     }
 
     /**
-     * Whether a result has the bits that the CPU makes of the sums of one rank, and these keep to
-     * the float64 bound; an epilogue is judged as well.
+     * Whether a result has the bits that the CPU makes of one rank's sums, and these keep to the
+     * float64 bound; an epilogue is checked too.
      */
     private Judged judge(CudaMatmulReduce operator, Matrix found) {
         try (Arena memory = Arena.ofShared()) {
@@ -290,7 +294,7 @@ final class CudaSumsRank implements RankSite<DeviceMatrix> {
         return same;
     }
 
-    /** Rows that are this rank's own are not sent, and hold what they were filled with. */
+    /** This rank's own rows are not sent, and still hold what they were filled with. */
     private boolean sentExpected(CudaMatmulReduce operator, int product, Arena sums) {
         long end = inner.firstRow(member) + inner.rows(member);
         Matrix partial = operator.outgoing(product, Reduction.PARTIAL).orElse(null);

@@ -15,12 +15,12 @@ import java.util.List;
 /** What {@code --explain} prints. */
 public final class Explanation {
 
-    /** Lines of a plan that people read. */
+    /** The most lines of a plan that people would read. */
     private static final int MOST_LINES = 60;
 
     private Explanation() {}
 
-    /** A plan that auto looked at, as {@link Operator.Candidate} tells of it. */
+    /** A plan that auto considered, from {@link Operator.Candidate}. */
     public record Tried(
             String algorithm,
             int chunksPerSource,
@@ -38,7 +38,7 @@ public final class Explanation {
         }
     }
 
-    /** The candidates among which was chosen, in the order given. */
+    /** Prints the candidates, in the order given. */
     static void print(List<Tried> candidates, Console console) {
         TextTable table = new TextTable("algorithm", "chunks", "predicted ms", "measured ms", "");
         for (Tried candidate : candidates) {
@@ -58,7 +58,7 @@ public final class Explanation {
         return Double.isNaN(ns) ? "-" : text("%.3f", ns / 1e6);
     }
 
-    /** What the ranks of the first group did to sum their products. */
+    /** Prints what the ranks of the first group did to sum their products. */
     static void plans(ProblemSpec problem, Hosts hosts, RankReport report, Console console) {
         int first = problem.rankOf(0, 0);
         List<Integer> group = problem.replicaGroups().groups().getFirst();
@@ -74,7 +74,7 @@ public final class Explanation {
                 console);
     }
 
-    /** What all ranks do. */
+    /** Prints what all ranks do. */
     static void plans(List<RankPlan> plans, Console console) {
         List<String> lines = RankPlan.describe(plans);
         console.info("The plan of all ranks:");

@@ -54,7 +54,7 @@ record HostRank(
                 : summing(execution.summing().reduction(), execution.summing().order());
     }
 
-    /** Sums that are added up once they are whole are added by rank. */
+    /** The sequential way to sum adds by rank. */
     @Override
     public Operator<Matrix> prepareSequential() {
         return problem.sums() == null
@@ -84,7 +84,7 @@ record HostRank(
                 .prepare();
     }
 
-    /** All groups of the world share the cores, not only this one's ranks. */
+    /** All groups of the world share the cores, not only this group's ranks. */
     private int computeWorkers() {
         return execution.computeWorkers() > 0 ? execution.computeWorkers() : world.cores().cores();
     }
@@ -123,10 +123,9 @@ record HostRank(
     }
 
     /**
-     * Gathered A must equal the inputs byte for byte. Where the measured operator keeps none, a
-     * second one with the same plan does, and its product must equal the measured one's, or keep to
-     * the float64 bound where the engine promises no more. Sums of products are judged by their
-     * files alone.
+     * Gathered A must equal the inputs byte for byte. If the measured operator keeps none, a second
+     * one with the same plan does. Its product must equal the measured one, or keep to the float64
+     * bound if the engine promises no more. Sums of products are checked only by their files.
      */
     @Override
     public Judged judge(Operator<Matrix> fused, Operator<Matrix> sequential) throws IOException {
@@ -175,7 +174,7 @@ record HostRank(
         }
     }
 
-    /** The operators own all there is. */
+    /** The operators own everything. */
     @Override
     public void close() {}
 }

@@ -10,7 +10,7 @@ import dev.weft.report.ShownRun;
 import java.util.List;
 import java.util.TreeMap;
 
-/** Shows on a live page what the ranks have measured so far. Any thread may tell. */
+/** Shows on a live page what the ranks have measured so far. Thread-safe. */
 final class LiveRun implements RoundListener {
 
     private final LivePage page;
@@ -21,7 +21,7 @@ final class LiveRun implements RoundListener {
     private final int tellers;
 
     /**
-     * @param tellers ranks that tell their rounds, from the first on
+     * @param tellers how many ranks report their rounds, from the first on
      */
     LiveRun(LivePage page, ProblemSpec problem, ExecutionSpec execution, Hosts hosts, int tellers) {
         this.page = page;
@@ -37,7 +37,7 @@ final class LiveRun implements RoundListener {
         int rounds = soFar.times().rounds();
         boolean alike = reports.values().stream().allMatch(one -> one.times().rounds() == rounds);
         boolean some = reports.keySet().stream().anyMatch(one -> !problem.sitsOut(one));
-        // Timelines of different calls do not belong into one picture.
+        // Timelines of different calls do not belong in one picture.
         if (reports.size() == tellers && alike && some) {
             List<RankReport> all = List.copyOf(reports.values());
             page.show(() -> shown(all));

@@ -24,15 +24,16 @@ import java.util.Objects;
 
 /**
  * One rank of a run that MPI has started. Every rank runs the same command line. The first rank of
- * each host sees to the data folder there, which hosts may share or not, and judges the outputs of
- * its host; the first of all collects all reports and is the only one that prints.
+ * each host takes care of the data folder there, which hosts may share, and checks the outputs of
+ * its host. The first rank of all collects all reports and is the only one that prints.
  */
 final class MpiRun {
 
     /**
-     * What a rank tells the first one.
+     * What a rank sends to the first one.
      *
-     * @param judged of the outputs of all ranks of its host; null where another rank judges
+     * @param judged the verdict on the outputs of all ranks of its host; null if another rank
+     *     checks them
      */
     private record Told(RankReport report, Verification judged) {}
 
@@ -87,7 +88,7 @@ final class MpiRun {
                 MpiRank.tellExit(code);
             }
             if (page != null) {
-                // Whoever looks at it may take some seconds, while the other ranks wait.
+                // The page's viewer may need some seconds, while the other ranks wait.
                 Heartbeat.during(
                         world,
                         () -> {
@@ -102,7 +103,7 @@ final class MpiRun {
         }
     }
 
-    /** All ranks take part in telling where somebody watches; the first rank alone is seen. */
+    /** If there is a viewer, all ranks report their rounds; only the first rank shows them. */
     private RoundListener listener(LivePage page, Inputs inputs, Fabric world) {
         if (!options.watch) {
             return null;
@@ -112,16 +113,16 @@ final class MpiRun {
                 : new LiveRun(page, inputs.problem(), execution, world.hosts(), 1);
     }
 
-    /** The first rank of a host takes it; hosts that look at one folder know their own run. */
+    /** The first rank of a host takes the lock; hosts that share a folder know their own run. */
     private FolderLock lock(Fabric world) {
         long run = world.exchange(world.rank() == 0 ? FolderLock.newRun() : 0)[0];
         return new FolderLock(options.problem.dataDir, run);
     }
 
     /**
-     * Host by host, since they may all look at one folder.
+     * Host by host, since all hosts may share one folder.
      *
-     * @return null where a rank has refused, and has said why
+     * @return null if a rank has refused, and has said why
      */
     private Inputs inputs(
             Fabric world, Arena arena, FolderLock lock, Console console, Progress progress)
@@ -137,7 +138,7 @@ final class MpiRun {
                     refused = true;
                 }
             }
-            // All end alike: thrown, it would be a failure that every other rank tells of too.
+            // All ranks end alike: if thrown, every other rank would report it as a failure, too.
             if (world.exchange(refused ? 1 : 0)[hosts.first(host)] == 1) {
                 return null;
             }
@@ -145,7 +146,7 @@ final class MpiRun {
         return options.open(arena);
     }
 
-    /** The first rank of a host judges for all of its ranks; the others' judgement is null. */
+    /** The first rank of a host checks for all of its ranks; the others return null. */
     private Verification judge(Fabric world, Inputs inputs, RankReport report, Progress progress)
             throws IOException {
         int rank = world.rank();

@@ -14,14 +14,14 @@ import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 
-/** One rank of a run with processes; started by the command, not by people. */
+/** One rank of a run with processes; started by the command, not by users. */
 @Command(name = "rank", hidden = true, description = "One rank of a run with processes.")
 public final class RankCommand implements Callable<Integer> {
 
     static final RankFile<RankReport> REPORT =
             new RankFile<>("WEFT_REPORT", "report", RankReport.class, Integer.MAX_VALUE);
 
-    /** What has been measured so far, where somebody watches. */
+    /** What has been measured so far, if there is a viewer. */
     static final RankFile<RankReport> LIVE =
             new RankFile<>("WEFT_LIVE", "live", RankReport.class, Integer.MAX_VALUE);
 

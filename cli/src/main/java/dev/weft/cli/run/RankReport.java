@@ -9,15 +9,15 @@ import java.util.Objects;
 /**
  * What one rank measured and checked.
  *
- * @param algorithm what auto chose, or what was asked for
+ * @param algorithm what auto chose, or what was requested
  * @param device {@code cpu}, or {@code cuda:} and the GPU's name
  * @param gatheredExact whether gathered A equalled the inputs byte for byte
  * @param keptEqual whether the product that came with gathered A equalled the measured one bitwise;
  *     on a GPU, whether that of the sequential operator did
- * @param keptWithinBound whether it kept to the float64 bound; looked at only where its bits differ
- *     and the engine allows that; on a GPU, whether every element of the measured one, and of the
- *     other where it differs, lay within the bound of plain sums on the device
- * @param candidates what auto looked at; none where the algorithm was asked for
+ * @param keptWithinBound whether it kept to the float64 bound; checked only if its bits differ and
+ *     the engine allows that; on a GPU, whether every element of the measured one, and of the other
+ *     if it differs, was within the bound of plain sums on the device
+ * @param candidates what auto considered; empty if the algorithm was requested
  */
 public record RankReport(
         String algorithm,
@@ -38,7 +38,7 @@ public record RankReport(
         Objects.requireNonNull(timeline, "no timeline");
     }
 
-    /** Of an operator that has been measured, with what was found of its gathered A and product. */
+    /** The report of a measured operator, with the verdict on its gathered A and product. */
     public static RankReport of(
             String device,
             Operator<?> fused,

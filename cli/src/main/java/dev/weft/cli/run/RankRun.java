@@ -15,23 +15,23 @@ import java.io.IOException;
 import java.lang.foreign.Arena;
 
 /**
- * One rank's whole job, on a CPU or a GPU: prepare, warm up, measure the views, make a functional
- * call on a poisoned output, judge the product and write it.
+ * One rank's whole job, on a CPU or a GPU: prepare, warm up, measure the views, make a call on a
+ * poisoned output, check the product and write it.
  *
  * <p>A rank in no group does the same alone, with no rows and so with nothing to multiply or write.
  *
- * <p>All ranks meet before each call. On a GPU, allocating, freeing and loading may wait for the
- * grids that run there, so no grid may wait for a rank that is still doing so.
+ * <p>All ranks synchronize before each call. On a GPU, allocating, freeing and loading may wait for
+ * running grids, so no grid may wait for a rank that is still doing so.
  *
  * @param progress drawn by the rank that is given a visible one
- * @param listener null where nobody listens to any rank
+ * @param listener null if no rank has one
  */
 record RankRun(Inputs inputs, ExecutionSpec execution, Progress progress, RoundListener listener) {
 
     /**
      * Collective.
      *
-     * @param fabric null where the other ranks exist as host memory only
+     * @param fabric null if the other ranks exist only as host memory
      */
     RankReport run(Fabric fabric) throws IOException {
         ProblemSpec problem = inputs.problem();
@@ -74,7 +74,10 @@ record RankRun(Inputs inputs, ExecutionSpec execution, Progress progress, RoundL
         return data == null ? Epilogue.none() : data.epilogue();
     }
 
-    /** Of this rank's rows of C; null where there is no epilogue. Lives as long as it is read. */
+    /**
+     * The data for this rank's rows of C; null if there is no epilogue. Valid as long as it is
+     * read.
+     */
     private EpilogueData data(Transport world) throws IOException {
         String steps = execution.epilogue();
         if (steps == null) {
@@ -93,7 +96,7 @@ record RankRun(Inputs inputs, ExecutionSpec execution, Progress progress, RoundL
         int rank = world == null ? 0 : world.rank();
         try (Operator<M> fused = site.prepare();
                 Operator<M> sequential = site.prepareSequential()) {
-            // From now on every call finds the shard in place.
+            // From now on, every call finds the shard in place.
             site.place(fused);
             site.place(sequential);
             ViewRounds.Measured measured =
@@ -105,7 +108,7 @@ record RankRun(Inputs inputs, ExecutionSpec execution, Progress progress, RoundL
                                             ? null
                                             : soFar -> tell(rank, site, fused, soFar));
             RankSite.Judged judged = site.judge(fused, sequential);
-            // After the operators' last call; under MPI peers wait for the reports meanwhile.
+            // After the operators' last call; under MPI, peers wait for the reports meanwhile.
             Heartbeat.Work<RankReport> write =
                     () -> {
                         if (!inputs.problem().sitsOut(rank)) {

@@ -6,8 +6,8 @@ import dev.weft.tensor.Matrix;
 import java.io.IOException;
 
 /**
- * The place where a rank's matrices live, and what depends on it: how an operator is described, how
- * shards get into its memory, and how its product is judged. Used by the rank's thread.
+ * The place of a rank's matrices, and what depends on it: how an operator is described, how shards
+ * get into its memory, and how its product is checked. Used by the rank's thread.
  *
  * @param <M> the type of matrix: in host memory, or on a GPU
  */
@@ -16,18 +16,18 @@ interface RankSite<M> extends AutoCloseable {
     /** {@code cpu}, or {@code cuda:} and the GPU's name. */
     String device();
 
-    /** What was asked for. Collective. */
+    /** The requested operator. Collective. */
     Operator<M> prepare();
 
-    /** The same without overlap. Collective. */
+    /** The same operator without overlap. Collective. */
     Operator<M> prepareSequential();
 
-    /** Both halves of the operator's memory get the shard, by a call each. Collective. */
+    /** Puts the shard into both halves of the operator's memory, by a call for each. Collective. */
     void place(Operator<M> operator);
 
     /**
-     * Makes calls whose outputs are poisoned first, so that every element must be written anew, and
-     * judges them. Collective.
+     * Makes calls with poisoned outputs, so that every element must be written again, and checks
+     * them. Collective.
      */
     Judged judge(Operator<M> fused, Operator<M> sequential) throws IOException;
 
@@ -35,9 +35,9 @@ interface RankSite<M> extends AutoCloseable {
     void close();
 
     /**
-     * What {@link RankReport} tells of the judged calls, and what is to be written.
+     * The verdict on the checked calls for {@link RankReport}, and what is to be written.
      *
-     * @param gathered null where it is not asked for
+     * @param gathered null if it was not requested
      */
     record Judged(
             boolean gatheredExact,
@@ -46,11 +46,11 @@ interface RankSite<M> extends AutoCloseable {
             Matrix product,
             Matrix gathered) {
 
-        /** While it is still being measured. */
+        /** Before anything is checked. */
         static final Judged NOT_YET = new Judged(false, false, false, null, null);
     }
 
-    /** Meets the other ranks, of which there may be none. */
+    /** Synchronizes with the other ranks, if there are any. */
     static void together(Fabric world) {
         if (world != null) {
             world.barrier();

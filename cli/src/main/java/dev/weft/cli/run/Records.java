@@ -21,7 +21,7 @@ import java.util.function.Function;
 import java.util.function.IntToLongFunction;
 import java.util.stream.Collectors;
 
-/** Makes a run record out of what the ranks reported, or what was predicted. */
+/** Makes a run record from what the ranks reported, or what was predicted. */
 public final class Records {
 
     private Records() {}
@@ -44,10 +44,10 @@ public final class Records {
     }
 
     /**
-     * Of any problem.
+     * The record of any problem.
      *
-     * @param rows of A on a rank
-     * @param reports by rank, those of ranks in no group included
+     * @param rows the rows of A on a rank
+     * @param reports by rank, including ranks in no group
      */
     public static RunRecord of(
             RunRecord.Problem problem,
@@ -58,7 +58,8 @@ public final class Records {
             Hosts hosts,
             List<RankReport> reports,
             Verification verification) {
-        // Times start at the first one's, so that records do not tell how long a host is up.
+        // Times start with the first rank's, so that records do not show how long a host has been
+        // up.
         long originNs =
                 reports.stream().mapToLong(report -> report.timeline().startNs()).min().orElse(0);
         List<RankReport> members = new ArrayList<>();
@@ -86,7 +87,7 @@ public final class Records {
                 null);
     }
 
-    /** Of predicted times. */
+    /** The record of predicted times. */
     static RunRecord simulated(
             ProblemSpec problem,
             ExecutionSpec execution,
@@ -104,12 +105,12 @@ public final class Records {
     }
 
     /**
-     * Of predicted times of any problem.
+     * The record of predicted times of any problem.
      *
-     * @param requested the algorithm that was asked for
-     * @param order of sums; null where none are
-     * @param verification null where nothing was multiplied
-     * @param spans whether somebody wants to read what ranks do
+     * @param requested the requested algorithm
+     * @param order the order of sums; null if there are none
+     * @param verification null if nothing was multiplied
+     * @param spans whether spans of the ranks are wanted
      */
     public static RunRecord simulated(
             RunRecord.Problem problem,
@@ -167,7 +168,7 @@ public final class Records {
                 problem.sums() == null ? null : problem.sums().inner().toString());
     }
 
-    /** How reports came about. */
+    /** How the run was executed, from the reports. */
     private static RunRecord.Execution execution(
             ExecutionSpec execution, Hosts hosts, List<RankReport> reports) {
         RankReport first = reports.getFirst();

@@ -1,6 +1,6 @@
 package dev.weft.cli.run;
 
-/** Told what a rank has measured so far, a few times a second at most. */
+/** Receives what a rank has measured so far, at most a few times a second. */
 @FunctionalInterface
 interface RoundListener {
 

@@ -57,7 +57,7 @@ public final class RunCommand extends WeftCommand {
 
     @Mixin RunOptions options;
 
-    /** Headings of the help text, by the option before which each stands. */
+    /** Headings of the help text, by the option that each precedes. */
     public static final Map<String, String> HELP_SECTIONS =
             Map.of(
                     "--ranks", "What is computed",
@@ -87,7 +87,7 @@ public final class RunCommand extends WeftCommand {
                 checkMpi(mpi);
             }
         } catch (UsageException e) {
-            // All ranks have the same command line: one of them tells what is wrong with it.
+            // All ranks have the same command line: only one of them says what is wrong with it.
             if (mpi.rank().orElse(0) > 0) {
                 return ExitCode.USAGE;
             }
@@ -112,7 +112,7 @@ public final class RunCommand extends WeftCommand {
         return new MpiStart(command, ranks, steps.execution().deadline(), out()).run();
     }
 
-    /** Who starts ranks under MPI says how many; -n may only agree. */
+    /** The launcher of MPI ranks decides how many there are; -n may only confirm it. */
     private void checkMpi(MpiEnvironment mpi) {
         boolean given = spec.commandLine().getParseResult().hasMatchedOption("--n-ranks");
         if (mpi.size().isPresent() && given && options.problem.ranks != mpi.size().getAsInt()) {
@@ -147,7 +147,7 @@ public final class RunCommand extends WeftCommand {
     }
 
     /**
-     * @param page null where nobody watches
+     * @param page null if there is no live page
      */
     private int run(RunSteps steps, RunOutputs outputs, Progress terminal, LivePage page)
             throws IOException {
@@ -175,7 +175,7 @@ public final class RunCommand extends WeftCommand {
         }
     }
 
-    /** From now on nothing that is done to the files matters to ranks of this process. */
+    /** From now on, changes to the files do not affect ranks of this process. */
     private static void readAll(Inputs inputs) {
         IntStream.range(0, inputs.problem().ranks())
                 .parallel()

@@ -24,7 +24,7 @@ import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParseResult;
 
-/** All options of run; a rank's process parses the same ones again. */
+/** All options of run; each rank's process parses them again. */
 final class RunOptions {
 
     @Mixin ProblemOptions problem;
@@ -108,7 +108,7 @@ final class RunOptions {
     @Option(names = "--quiet", description = "Print nothing but errors.")
     boolean quiet;
 
-    /** Where ranks have a part of K each: what only a gather has. */
+    /** Options that only a gather has, not sums over parts of K. */
     private static final List<String> OF_GATHERS =
             List.of(
                     "--base-m",
@@ -119,7 +119,7 @@ final class RunOptions {
                     "--keep-gathered",
                     "--rhs");
 
-    /** Refuses options that mean nothing to what is computed. */
+    /** Refuses options that do not apply to what is computed. */
     void check(ParseResult given) {
         if (c != null && "host".equals(execution.peers())) {
             throw new UsageException(
@@ -146,7 +146,7 @@ final class RunOptions {
         return execution.spec(problem.op);
     }
 
-    /** Whether the command means what the Ascend example's means: its NPUs, or models of them. */
+    /** Whether the run is on the Ascend example's NPUs, or on models of them. */
     private boolean isOfTheAscendExample() {
         boolean modelled = execution.runMode.equals("sim") && execution.socVersion != null;
         return execution.runMode.equals("npu")
@@ -155,7 +155,7 @@ final class RunOptions {
                                 == Machine.Consumption.BY_SOURCE;
     }
 
-    /** What is read and written besides the data folder. */
+    /** The files that are read and written besides the data folder. */
     CommandFiles files() {
         CommandFiles files =
                 new CommandFiles()
@@ -168,7 +168,7 @@ final class RunOptions {
                 .writes(reports);
     }
 
-    /** What a page of the run is called. */
+    /** The title of the run's page. */
     String title() {
         return label == null ? "weft run" : label;
     }
@@ -206,7 +206,7 @@ final class RunOptions {
                 quantized ? new QuantizedOperands(operands, spec, arena) : operands, folder, files);
     }
 
-    /** The inputs, of which none is read yet: generated ones may still have to be written. */
+    /** The inputs, not read yet: generated ones may still have to be written. */
     Inputs open(Arena arena) {
         try {
             if (fromFiles()) {

@@ -18,7 +18,7 @@ import java.io.IOException;
 import java.io.PrintWriter;
 
 /**
- * All that a run leaves behind for its user: summary, picture, record, report and trace. Made
+ * Everything that a run leaves for its user: summary, timeline, record, report and trace. Created
  * before the run, so that what cannot be written is refused before anything is measured.
  */
 final class RunOutputs {
@@ -43,7 +43,7 @@ final class RunOutputs {
         return console;
     }
 
-    /** Whether anything but the summary wants to know what every rank did. */
+    /** Whether anything besides the summary needs the spans of every rank. */
     boolean wantsSpans() {
         return options.json != null || options.reports.wanted();
     }

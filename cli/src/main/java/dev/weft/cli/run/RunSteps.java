@@ -41,7 +41,7 @@ import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
 /**
- * What all kinds of run have in common: inputs, ranks, the verdict on their products.
+ * What all kinds of run have in common: inputs, ranks, and the verdict on their products.
  *
  * @param arguments the subcommand and its options, which every rank's process parses again
  */
@@ -52,7 +52,7 @@ record RunSteps(
         PrintWriter out,
         PrintWriter err) {
 
-    /** The steps of a run that is executed otherwise. */
+    /** The steps of a run with another execution. */
     RunSteps with(ExecutionSpec other) {
         return new RunSteps(options, other, arguments, out, err);
     }
@@ -72,9 +72,9 @@ record RunSteps(
     }
 
     /**
-     * Tells what came out and writes the files that are asked for.
+     * Prints the results and writes the requested files.
      *
-     * @param page null where nobody watches
+     * @param page null if there is no live page
      * @return the exit code
      */
     int finish(
@@ -142,12 +142,12 @@ record RunSteps(
     }
 
     /**
-     * @param report of one of them
+     * @param report the report of one rank
      * @param alike whether all ranks run on the same kind of device
      */
     Verifier verifier(Inputs inputs, RankReport report, boolean alike, Progress progress) {
         if (!execution.cuda()) {
-            // All ranks have agreed on the bits of one.
+            // All ranks have agreed on one engine's bits.
             return Verifier.withEngine(
                     inputs.operands(),
                     inputs.folder(),
@@ -156,7 +156,7 @@ record RunSteps(
                     order(),
                     progress);
         }
-        // GPUs of different kinds sum in different orders: their ranks agree within the bound.
+        // GPUs of different kinds sum in different orders: their ranks agree only within the bound.
         Promise promise =
                 alike && execution.engine().equals("gated")
                         ? Promise.BITWISE
@@ -165,7 +165,7 @@ record RunSteps(
                 inputs.operands(), inputs.folder(), promise, execution.epilogue(), progress);
     }
 
-    /** Before anything is written. */
+    /** Checks before anything is written. */
     private void check(ProblemSpec problem) {
         options.execution.checkStrict(problem);
         EpilogueData.check(execution.epilogue(), problem);
@@ -180,11 +180,12 @@ record RunSteps(
             CudaRules.check(problem, execution);
             CudaRules.tryOut(problem, execution);
         } else {
-            // A missing library, or types that the engine does not take, before a file is written.
+            // Refuse a missing library, or types that the engine does not support, before a file is
+            // written.
             engine(problem);
         }
         if (predicts()) {
-            // What the machine cannot do is refused now, not after everything was measured.
+            // Refuse now what the machine cannot do, not after everything was measured.
             SimRun.predicted(this, problem);
         }
     }
@@ -215,7 +216,7 @@ record RunSteps(
         }
     }
 
-    /** Whether a machine's times are told beside those that were measured. */
+    /** Whether a machine's predicted times are shown with the measured ones. */
     private boolean predicts() {
         return options.execution.socVersion != null && !isSimulated();
     }
@@ -224,7 +225,7 @@ record RunSteps(
         return options.execution.runMode.equals("sim");
     }
 
-    /** Not before everything has been checked: whoever asks for nonsense gets one line. */
+    /** Only after everything has been checked: invalid options give just one line. */
     private void tellRunMode(Console console) {
         if (options.execution.runMode.equals("auto")) {
             console.info("Run mode: cpu (-r cuda takes NVIDIA GPUs)");
@@ -237,11 +238,11 @@ record RunSteps(
         }
     }
 
-    /** Where golden would take long, what it costs is told instead. */
+    /** If golden would take long, prints its cost instead. */
     private boolean golden(Inputs inputs, Console console) {
         double seconds = Verifier.goldenSeconds(inputs.problem());
         if (inputs.problem().fp8() != null) {
-            // The seed's rule knows nothing of quantized inputs.
+            // The seed's rule does not cover quantized inputs.
             return false;
         }
         boolean wanted = options.golden || Verifier.goldenIsQuick(seconds);
@@ -259,7 +260,7 @@ record RunSteps(
         return execution.summing() == null ? Order.WHOLE : execution.summing().order();
     }
 
-    /** Tells what the outputs of that many ranks in the data folder are. */
+    /** Records what the outputs of {@code ranks} ranks in the data folder are. */
     void stampOutputs(Inputs inputs, int ranks) throws IOException {
         Set<String> names = outputNames(inputs.problem());
         inputs.folder().stampOutputs(ranks, names, order(), execution.epilogue() != null);
@@ -273,8 +274,8 @@ record RunSteps(
     }
 
     /**
-     * The inputs, generated where they are not the user's own and not there yet, and a data folder
-     * without outputs, which is this run's alone while {@code lock} is held. What cannot be is
+     * The inputs, generated if they are neither the user's own nor there yet, and a data folder
+     * without outputs, which belongs to this run while {@code lock} is held. What is impossible is
      * refused before anything is touched.
      */
     Inputs prepare(Arena arena, FolderLock lock, Console console, Progress progress)
@@ -310,10 +311,10 @@ record RunSteps(
     }
 
     /**
-     * Stores a model of this machine for auto, where it chooses and none is stored yet, so that
-     * later runs need not measure.
+     * Stores a model of this machine for auto if auto chooses and none is stored yet, so that later
+     * runs need not measure.
      *
-     * @param heartbeat for ranks that wait meanwhile
+     * @param heartbeat called for ranks that wait meanwhile
      */
     void storeModel(ProblemSpec problem, Runnable heartbeat, Console console) {
         boolean chooses =
@@ -361,7 +362,7 @@ record RunSteps(
                                 progress)
                         .run();
             } catch (UsageException e) {
-                // All was checked before: what a rank refuses has changed since.
+                // Everything was checked before: if a rank refuses, something has changed since.
                 throw new RunFailedException(e.getMessage());
             }
         }

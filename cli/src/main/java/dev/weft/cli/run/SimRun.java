@@ -38,9 +38,9 @@ import java.util.Map;
 import picocli.CommandLine.ParseResult;
 
 /**
- * {@code weft run -r sim}: the views of a problem priced on a machine model, with the summary and
+ * {@code weft run -r sim}: prices the views of a problem on a machine model, with the summary and
  * the record of a real run. The same plan also runs on the CPU, for its product and not for its
- * times: where that takes seconds, or {@code --verify} asks for it.
+ * times, if that takes only seconds or {@code --verify} asks for it.
  */
 final class SimRun {
 
@@ -49,7 +49,7 @@ final class SimRun {
     /** At 400 to 590 ns an event (docs/results/prediction.md): under half a second. */
     private static final long QUICK_TRANSFERS = 100_000;
 
-    /** A second or two of products, and as much again to verify them. */
+    /** A second or two of products, and about the same to verify them. */
     private static final double QUICK_FLOPS_PER_CORE = 20e9;
 
     private static final double QUICK_ELEMENTS = 0x1p28;
@@ -67,7 +67,7 @@ final class SimRun {
         this.execution = steps.execution();
     }
 
-    /** What a simulated run refuses, before anything is priced or written. */
+    /** Refuses what a simulated run does not do, before anything is priced or written. */
     static void check(RunOptions options, ParseResult given) {
         RunModeOptions.checkSimulated(options.execution.socVersion, given);
         if (options.fromFiles() && Boolean.FALSE.equals(options.verify)) {
@@ -78,7 +78,7 @@ final class SimRun {
         }
     }
 
-    /** What needs --run-mode sim, in a real run. */
+    /** Refuses options that need --run-mode sim. */
     static void checkReal(RunOptions options) {
         if (!options.slow.isEmpty()) {
             throw new UsageException(
@@ -114,7 +114,7 @@ final class SimRun {
             if (options.explain) {
                 explain(slowest, console);
             }
-            // What it took depends on the ranks being alike.
+            // The simulation's own time depends on the ranks being alike.
             console.info(
                     text(
                             "Simulated %d of %d ranks: %,d transfers, %,d events in %.1f s",
@@ -134,8 +134,8 @@ final class SimRun {
     }
 
     /**
-     * Whether the product is made and verified: as asked, otherwise if it is the user's own or a
-     * matter of seconds.
+     * Whether the product is made and verified: as requested; by default if the inputs are the
+     * user's own or it takes only seconds.
      */
     private boolean verifies(ProblemSpec spec) {
         if (options.verify != null) {
@@ -150,9 +150,10 @@ final class SimRun {
     }
 
     /**
-     * What the machine of {@code --soc-version} would take for a real run, in its slowest group.
+     * The predicted times of a real run on the machine of {@code --soc-version}, in its slowest
+     * group.
      *
-     * @throws IllegalArgumentException where it cannot run that
+     * @throws IllegalArgumentException if that machine cannot run it
      */
     static RunRecord.Predicted predicted(RunSteps steps, ProblemSpec spec) {
         SimRun run = new SimRun(steps);
@@ -185,7 +186,7 @@ final class SimRun {
         return candidates.computeIfAbsent(search, one -> one.candidates(Budget.THOROUGH));
     }
 
-    /** Whether another look at every rank costs no time that a user would notice. */
+    /** Whether simulating every rank takes no time that a user would notice. */
     private static boolean isQuick(Prediction call) {
         return call.transfers() <= QUICK_TRANSFERS;
     }
@@ -231,7 +232,7 @@ final class SimRun {
                 : ", hosts of " + hosts;
     }
 
-    /** Where a machine's own kernel decides, auto is what that does. */
+    /** If a machine has its own kernel, auto means that kernel. */
     private PlanWriter askedAlgorithm(PlanSearch search) {
         if (execution.summing() != null) {
             return search.problem().writer(execution.summing().reduction());
@@ -260,7 +261,7 @@ final class SimRun {
                 console);
     }
 
-    /** The chosen plan on the CPU, once. */
+    /** Runs the chosen plan on the CPU, once. */
     private Verification verify(PlanSearch search, Candidate chosen, Console console)
             throws IOException {
         Cut cut =

@@ -11,14 +11,14 @@ import java.util.Arrays;
 import java.util.function.Consumer;
 
 /**
- * Measures the views of a problem on one rank. They take turns, so that a disturbance of the
- * machine affects all of them, and all ranks meet before each call.
+ * Measures the views of a problem on one rank. They alternate, so that a disturbance of the machine
+ * affects all of them, and all ranks synchronize before each call.
  *
- * @param world null where the other ranks exist as host memory only
+ * @param world null if the other ranks exist only as host memory
  */
 public record ViewRounds(Transport world, int warmup, int iterations, Progress progress) {
 
-    /** Least time between two things that a watched rank tells. */
+    /** The least time between two reports to a listener. */
     private static final long TELL_NS = 400_000_000L;
 
     /** Of so many rounds, the latest ones, what the calls did is kept until the median is known. */
@@ -27,10 +27,10 @@ public record ViewRounds(Transport world, int warmup, int iterations, Progress p
     /** What is measured; every call is collective. */
     public interface Calls {
 
-        /** Makes a call, or one of its halves, and gives its time. */
+        /** Makes a call, or one of its halves, and returns its time. */
         long fusedNs(View view);
 
-        /** Of the latest call. */
+        /** The timeline of the latest call. */
         Timeline timeline();
     }
 
@@ -56,7 +56,7 @@ public record ViewRounds(Transport world, int warmup, int iterations, Progress p
      * Collective.
      *
      * @param sequential gathers, then multiplies; with its shard in place
-     * @param listener told of rounds now and then; null on all ranks where nobody listens
+     * @param listener receives rounds now and then; null on all ranks if there is none
      */
     public Measured measure(Calls calls, Operator<?> sequential, Consumer<Measured> listener) {
         ViewTimes times = ViewTimes.of(iterations);
@@ -66,7 +66,7 @@ public record ViewRounds(Transport world, int warmup, int iterations, Progress p
         long toldNs = System.nanoTime();
         progress.begin("measuring", rounds);
         for (int round = 0; round < rounds; round++) {
-            // Warm-up rounds land in the first sample, which the first measured round replaces.
+            // Warm-up rounds go to the first sample, which the first measured round overwrites.
             int at = Math.max(0, round - warmup);
             RankSite.together(world);
             times.computeOnly()[at] = calls.fusedNs(View.COMPUTE_ONLY);
@@ -119,7 +119,7 @@ public record ViewRounds(Transport world, int warmup, int iterations, Progress p
         return world == null ? 0 : world.ownCpuNs();
     }
 
-    /** All ranks tell of the same round, when the first one finds that it is time. */
+    /** All ranks report the same round, when the first rank finds that it is time. */
     private boolean isTime(long toldNs) {
         boolean own = System.nanoTime() - toldNs >= TELL_NS;
         return world == null ? own : world.exchange(own ? 1 : 0)[0] == 1;

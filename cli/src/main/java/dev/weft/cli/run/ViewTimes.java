@@ -28,7 +28,7 @@ public record ViewTimes(
                         });
     }
 
-    /** To be filled in. */
+    /** Times to be filled in. */
     public static ViewTimes of(int rounds) {
         return new ViewTimes(
                 new long[rounds],
@@ -54,7 +54,7 @@ public record ViewTimes(
                 Arrays.copyOf(progressCpu, rounds));
     }
 
-    /** Cores that the fabric's own thread took up; NaN where it has none. */
+    /** How many cores the fabric's own thread used; NaN if it has none. */
     double progressCores() {
         double used = Arrays.stream(progressCpu).sum();
         return used == 0 ? Double.NaN : used / Arrays.stream(pipelined).sum();
