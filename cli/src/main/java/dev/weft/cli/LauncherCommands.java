@@ -50,8 +50,9 @@ final class LauncherCommands {
             name = "test",
             mixinStandardHelpOptions = true,
             description =
-                    "Builds Weft and runs its tests, in a clone of the repository. In a folder that"
-                            + " 'weft dist' packed nothing is built, and only --gpu is there.",
+                    "Builds Weft and runs its tests, in a clone of the repository. In a"
+                            + " folder that 'weft dist' packed, nothing is built, and only --gpu is"
+                            + " available.",
             footer = {
                 "",
                 "Examples:",
@@ -84,7 +85,7 @@ final class LauncherCommands {
 
     @Command(
             name = "faults",
-            description = "Every fault in every phase on every fabric, and what became of it.")
+            description = "Every fault in every phase on every fabric, and its outcome.")
     static final class Faults extends Unparsed {}
 
     @Command(
@@ -103,10 +104,11 @@ final class LauncherCommands {
             mixinStandardHelpOptions = true,
             sortOptions = false,
             description =
-                    "Packs Weft for a host without Java or Maven into one folder under 48 MiB: command,"
-                            + " jars, the GPU tests, ready GPU kernels where nvcc is found"
-                            + " (WEFT_NVCC=FILE names one, WEFT_NVCC= none), and a Java runtime. Copy"
-                            + " the folder there and run its ./weft. Only in a clone.",
+                    "Packs Weft for a host without Java or Maven into one folder under"
+                            + " 48 MiB: command, jars, the GPU tests, compiled GPU kernels if nvcc"
+                            + " is found (WEFT_NVCC=FILE names one, WEFT_NVCC= none), and a Java"
+                            + " runtime. Copy the folder there and run its ./weft. Only in a"
+                            + " clone.",
             footer = {
                 "",
                 "Examples:",
@@ -121,7 +123,7 @@ final class LauncherCommands {
         @Option(
                 names = "--out",
                 paramLabel = "DIR",
-                description = "The folder; one packed before is replaced (default: build/dist).")
+                description = "The folder; an earlier one is replaced (default: build/dist).")
         Path out;
 
         @Option(

@@ -87,8 +87,8 @@ final class Adviser {
         if (comparable && lost > WORTH * pipelinedUs() && lost > noise) {
             add(
                     "Do not overlap here: --algorithm sequential",
-                    "Pipelined took %s and one after the other %s, and that is no noise: the %s"
-                            + " (%s alone) is too small a part to be worth hiding.",
+                    "Pipelined took %s and one after the other %s, and that is not"
+                            + " noise: the %s (%s alone) is too small a part to be worth hiding.",
                     us(pipelinedUs()),
                     us(views.sequential().median()),
                     exchange,
@@ -106,15 +106,15 @@ final class Adviser {
         if (sharesMemory && !byRank && links.bytes() > 0 && !links.inPlace()) {
             add(
                     "Move nothing: --algorithm direct",
-                    "All ranks share one memory, yet %s went from rank to rank in this call, and"
-                            + " pipelined reached %.0f%% of its limit. direct multiplies %s where"
-                            + " they lie.",
+                    "All ranks share one memory, yet %s went from rank to rank in this"
+                            + " call, and pipelined reached %.0f%% of its limit. direct multiplies"
+                            + " %s in place.",
                     Text.bytes(links.bytes()),
                     limitPercent(),
                     summed ? "all parts of K" : "rows");
         } else if (execution.algorithm().equals("ring") && groupSize() > 2 && !summed) {
             add(
-                    "Halve the way: --algorithm bidirectional-ring",
+                    "Halve the path: --algorithm bidirectional-ring",
                     "In a ring the last chunk makes %d hops; in both directions at once it makes"
                             + " %d.",
                     groupSize() - 1,
@@ -122,8 +122,8 @@ final class Adviser {
         } else if (!chosen && !execution.device().startsWith("cuda")) {
             add(
                     "Let Weft choose: --algorithm auto",
-                    "%s was asked for and reached %.0f%% of its limit; auto prices every algorithm"
-                            + " and cut for this problem.",
+                    "%s was requested and reached %.0f%% of its limit; auto prices every"
+                            + " algorithm and cut for this problem.",
                     execution.algorithm(),
                     limitPercent());
         }
@@ -204,7 +204,7 @@ final class Adviser {
         boolean threads = execution.device().equals("cpu");
         if (!summed && comm > compute && lanes == 1 && groupSize() > 2 && oneHost && threads) {
             add(
-                    "Move by two: --comm-blocks 2",
+                    "Use two lanes: --comm-blocks 2",
                     "Transfers alone took %s and the product alone %s, and one lane per rank moves"
                             + " all chunks: it was busy for %.0f%% of the call.",
                     us(comm),

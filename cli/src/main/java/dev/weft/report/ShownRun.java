@@ -119,7 +119,7 @@ public record ShownRun(
                             ? text(
                                     "Shown is what %d of %d ranks did.",
                                     call.ranks().size(), call.members())
-                            : "Of the gather only its begin and its end are known.";
+                            : "Only the start and the end of the gather are known.";
             Links untold = new Links(call.worldSize(), false, List.of());
             return new Analysis(List.of(), List.of(), text, untold, List.of());
         }

@@ -155,8 +155,8 @@ public final class TimeShares {
             return "No rank waited.";
         }
         return Text.text(
-                "Ranks idled %.1f%% of the call in the mean. Rank %d idled most, %.1f%% of it,"
-                        + " mainly %s (%s).",
+                "Ranks idled %.1f%% of the call on average. Rank %d idled most, %.1f%%"
+                        + " of it, mainly %s (%s).",
                 100 * mean, worst.rank(), 100 * idle, largest.name(), Text.time(largest.ns()));
     }
 

@@ -80,7 +80,7 @@ class UsageTest {
                 "-r sim -v trn2 --peers host | --peers is for real ranks",
                 "-r sim -v trn2 --engine scalar | --engine is for real ranks",
                 "-n 3 --replica-groups 0,1/2 --shards 5,3 | --shards [5, 3] with --replica-groups"
-                        + " 0,1/2: expected groups of as many ranks each",
+                        + " 0,1/2: expected groups of equal size",
                 "-n 3 --replica-groups 0,1/2 --shards 5 | expected 2 numbers",
                 "-n 4 --replica-groups 0,1/1,2 | rank 1 is twice in replica groups 0,1/1,2",
                 "-n 4 --replica-groups 0,1/4 | expected ranks 0 to 3, which the world has",

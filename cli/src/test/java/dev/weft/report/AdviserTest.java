@@ -60,7 +60,7 @@ class AdviserTest {
         assertAdvised(
                 new RecordMaker().sums("whole").hosts(4).algorithm("chain", "chain"),
                 "Move nothing: --algorithm direct",
-                "all parts of K where they lie");
+                "all parts of K in place");
         assertAdvised(
                 new RecordMaker().sums("by-rank").hosts(4).algorithm("mesh-push", "mesh-push"),
                 "Let Weft choose: --algorithm auto");
@@ -92,7 +92,7 @@ class AdviserTest {
     void aRingThatCouldGoBothWays() {
         assertAdvised(
                 new RecordMaker().algorithm("ring", "ring"),
-                "Halve the way: --algorithm bidirectional-ring",
+                "Halve the path: --algorithm bidirectional-ring",
                 "makes 3 hops",
                 "it makes 2.");
         assertEquals(
@@ -112,7 +112,7 @@ class AdviserTest {
         assertAdvised(
                 new RecordMaker().algorithm("mesh-pull", "mesh-pull"),
                 "Let Weft choose: --algorithm auto",
-                "mesh-pull was asked for",
+                "mesh-pull was requested",
                 "88% of its limit");
     }
 
@@ -145,7 +145,7 @@ class AdviserTest {
     void oneLaneThatIsTheBottleneck() {
         assertAdvised(
                 new RecordMaker().hosts(4).views(1000, 1500, 2100, 1700.0, 1700.0, 1700.0),
-                "Move by two: --comm-blocks 2",
+                "Use two lanes: --comm-blocks 2",
                 "Transfers alone took 1.500 ms and the product alone 1.000 ms",
                 "busy for 23% of the call");
         RecordMaker bound = new RecordMaker().views(1000, 1500, 2100, 1700.0, 1700.0, 1700.0);

@@ -114,7 +114,7 @@ class TimeSharesTest {
         String text = TimeShares.text(shares(told()), 300);
         assertTrue(text.contains("Rank 1 idled most, 31.7% of it"), text);
         assertTrue(text.contains("waiting for rows of rank 0 (0.1 us)"), text);
-        assertTrue(text.startsWith("Ranks idled 15.8% of the call in the mean."), text);
+        assertTrue(text.startsWith("Ranks idled 15.8% of the call on average."), text);
         CallSpans busy =
                 call(rank(0, compute(product(0, 0, 0, 10, 0, 50), product(0, 0, 10, 10, 51, 100))));
         assertEquals("No rank waited.", TimeShares.text(shares(busy), 100));

@@ -30,8 +30,9 @@ import picocli.CommandLine.Option;
 @Command(
         name = "fgcc",
         description =
-                "FGCC's allgather_compute_matmul: runs it on all ranks, prints path, shape and the"
-                        + " times beside those of gather, then product, and verifies every rank.",
+                "FGCC's allgather_compute_matmul: runs it on all ranks, prints path and"
+                        + " shape, its times and those of gather, then product, and verifies every"
+                        + " rank.",
         footer = {
             "",
             "Examples:",
@@ -53,13 +54,13 @@ public final class FgccCommand extends ProductCommand {
 
     @Mixin GroupsOption groups;
 
-    @Option(names = "--force-hbm", description = "force_hbm_cc: the HBM path in any case.")
+    @Option(names = "--force-hbm", description = "force_hbm_cc: always the HBM path.")
     boolean forceHbm;
 
     @Option(
             names = "--on-chip-bytes",
             paramLabel = "BYTES",
-            description = "On-chip memory by which the path is chosen (default: 25165824, trn2's).")
+            description = "On-chip memory, which decides the path (default: 25165824, trn2's).")
     long onChipBytes = FgccConfig.TRN2_ON_CHIP_BYTES;
 
     @Option(

@@ -34,9 +34,9 @@ import picocli.CommandLine.Option;
 @Command(
         name = "gather",
         description =
-                "Gathers [H, W] of each rank along the last dimension to [H, W x ranks], compares"
-                        + " every byte on every rank, and prints the rate beside that of a plain"
-                        + " copy of as many bytes by as many threads.",
+                "Gathers [H, W] of each rank along the last dimension to [H, W x ranks],"
+                        + " compares every byte on every rank, and prints the rate, and that of a"
+                        + " plain copy of the same bytes by the same number of threads.",
         footer = {
             "",
             "GB/s are the bytes that a rank gets from its peers by the median time from the first",
@@ -61,7 +61,7 @@ public final class GatherCommand extends SourceCommand<GatherRun> {
             description = "In tiles of 128 rows, for more than 128 rows or several programs.")
     boolean tiled;
 
-    @Option(names = "--rows", description = "Shard below shard instead of beside it.")
+    @Option(names = "--rows", description = "Shard below shard instead of side by side.")
     boolean below;
 
     @Option(
@@ -109,7 +109,7 @@ public final class GatherCommand extends SourceCommand<GatherRun> {
     @Override
     GatherRun run(int count, Arena arena) {
         if (tiled && below) {
-            throw new UsageException("--tiled and --rows: expected one of them at most");
+            throw new UsageException("--tiled and --rows: expected at most one of them");
         }
         if (lnc != null && (!tiled || lnc < 1)) {
             throw new UsageException("--lnc " + lnc + ": expected 1 or more, with --tiled");

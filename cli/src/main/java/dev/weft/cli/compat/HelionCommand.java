@@ -29,11 +29,11 @@ import picocli.CommandLine.Option;
 @Command(
         name = "helion",
         description =
-                "Helion's all_gather_matmul: a copy engine pulls the shards of A and tells of every"
-                        + " chunk while the product waits for the chunks that it reads. Every rank"
-                        + " compares c with the fused operator's (1e-1, and bit for bit), with the"
-                        + " unfused one's (bit for bit) and with float64, and gathered A with the"
-                        + " inputs, and prints PASS or FAIL.",
+                "Helion's all_gather_matmul: a copy engine pulls the shards of A and"
+                        + " reports every chunk while the product waits for the chunks that it"
+                        + " reads. Every rank compares c with the fused operator's (1e-1, and bit"
+                        + " for bit), with the unfused one's (bit for bit) and with float64, and"
+                        + " gathered A with the inputs, and prints PASS or FAIL.",
         footer = {
             "",
             "Rank r has seed --seed + r, as in the example. Its B is the transpose of a contiguous",
@@ -96,7 +96,8 @@ public final class HelionCommand extends ProductCommand {
         OptionValues.between("--splits-per-rank", splits, 1, Integer.MAX_VALUE);
         if (m % count != 0) {
             throw new UsageException(
-                    "--m %s on %s ranks: expected a multiple, since every rank has as many rows",
+                    "--m %s on %s ranks: expected a multiple, since all ranks have the"
+                            + " same number of rows",
                     m, count);
         }
         ReplicaGroups all = ReplicaGroups.equal(count, 1);

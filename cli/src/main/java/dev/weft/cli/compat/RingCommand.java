@@ -25,10 +25,11 @@ import picocli.CommandLine.Option;
 @Command(
         name = "ring",
         description =
-                "The all-gather + matmul ring tutorial: every rank goes once round the ring,"
-                        + " compares its output [R, m, N_local] with a reference product and prints"
-                        + " rank, shape, max_abs_err, rel_err and PASS (rel_err under 0.01) or FAIL."
-                        + " The ring's time stands beside that of gather, then product.",
+                "The all-gather + matmul ring tutorial: every rank goes once round the"
+                        + " ring, compares its output [R, m, N_local] with a reference product and"
+                        + " prints rank, shape, max_abs_err, rel_err and PASS (rel_err under 0.01)"
+                        + " or FAIL. It also prints the ring's time and that of gather, then"
+                        + " product.",
         footer = {
             "",
             "Examples:",

@@ -30,7 +30,7 @@ public final class ErrorMessage {
         return switch (failure) {
             case AccessDeniedException e -> e.getFile() + ": no permission";
             case NoSuchFileException e -> e.getFile() + ": no such file or folder";
-            case FileAlreadyExistsException e -> e.getFile() + ": is there, and is no folder";
+            case FileAlreadyExistsException e -> e.getFile() + ": exists and is not a folder";
             default -> text;
         };
     }

@@ -16,8 +16,8 @@ import picocli.CommandLine.Option;
         description = {
             "Writes pe_<r>_a.bin and pe_<r>_b.bin for every rank and golden.bin (fp32, computed in"
                     + " float64) into --data-dir.",
-            "The integers of --data seed19 have the distribution of the Ascend example, not NumPy's"
-                    + " very values."
+            "The integers of --data seed19 have the distribution of the Ascend example,"
+                    + " not NumPy's exact values."
         },
         footer = {
             "",
@@ -29,7 +29,7 @@ public final class GenDataCommand extends WeftCommand {
 
     @Mixin ProblemOptions options;
 
-    @Option(names = "--quiet", description = "Print nothing but errors.")
+    @Option(names = "--quiet", description = "Print only errors.")
     boolean quiet;
 
     @Override

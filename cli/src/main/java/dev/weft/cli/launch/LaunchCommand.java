@@ -42,7 +42,7 @@ import picocli.CommandLine.Parameters;
             "",
             "The program java is the Java that runs Weft.",
             "Exit codes: 0 all ranks ended well, 2 wrong usage, else that of the rank that failed",
-            "first (128 and the signal's number where one ended it)."
+            "first (128 plus the signal's number if a signal ended it)."
         })
 public final class LaunchCommand extends WeftCommand {
 
@@ -55,7 +55,7 @@ public final class LaunchCommand extends WeftCommand {
     @Option(
             names = "--nnodes",
             paramLabel = "1",
-            description = "As torchrun has it: this host alone; mpirun starts ranks on several.")
+            description = "As in torchrun, but only this host; mpirun starts ranks on several.")
     int nodes = 1;
 
     @Mixin DeadlineOption deadline;

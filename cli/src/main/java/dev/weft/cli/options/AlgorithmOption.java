@@ -13,9 +13,10 @@ public final class AlgorithmOption {
             converter = LowerCase.class,
             paramLabel = "NAME",
             description =
-                    "auto, ring, bidirectional-ring, mesh-push, mesh-pull, direct or sequential;"
-                            + " where products are summed auto, direct, chain, hierarchical,"
-                            + " ring, mesh-push or sequential (default: ${DEFAULT-VALUE}).")
+                    "auto, ring, bidirectional-ring, mesh-push, mesh-pull, direct or"
+                            + " sequential; if products are summed: auto, direct, chain,"
+                            + " hierarchical, ring, mesh-push or sequential (default:"
+                            + " ${DEFAULT-VALUE}).")
     String label = Algorithm.AUTO.label();
 
     /** Where products are summed. */

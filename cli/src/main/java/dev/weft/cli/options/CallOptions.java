@@ -20,7 +20,7 @@ public final class CallOptions {
     @Option(
             names = "--json",
             paramLabel = "FILE",
-            description = "Write the outcome as JSON; - is standard output.")
+            description = "Write the results as JSON; - is standard output.")
     public String json;
 
     @Mixin public ReportOptions reports;
@@ -28,7 +28,7 @@ public final class CallOptions {
     @Option(names = "--ascii", description = "Draw the timeline in plain ASCII.")
     public boolean ascii;
 
-    @Option(names = "--quiet", description = "Print nothing but errors.")
+    @Option(names = "--quiet", description = "Print only errors.")
     public boolean quiet;
 
     /**

@@ -26,11 +26,11 @@ public final class ExecutionOptions {
             converter = LowerCase.class,
             paramLabel = "MODE",
             description =
-                    "Where: auto, cpu, cuda, npu or sim; cuda is NVIDIA GPUs, rank r on number r"
-                            + " modulo their count; sim prices the plan on the machine of -v; npu,"
-                            + " for commands of the Ascend example, runs its algorithm with cuda"
-                            + " where there is a GPU, else cpu; auto takes cpu; both say so"
-                            + " (default: ${DEFAULT-VALUE}).")
+                    "Where to run: auto, cpu, cuda, npu or sim; cuda is NVIDIA GPUs,"
+                            + " rank r on number r modulo their count; sim prices the plan on the"
+                            + " machine of -v; npu, for commands of the Ascend example, runs its"
+                            + " algorithm with cuda if there is a GPU, else cpu; auto is cpu; npu"
+                            + " and auto print what they use (default: ${DEFAULT-VALUE}).")
     public String runMode = "auto";
 
     @Option(
@@ -38,8 +38,8 @@ public final class ExecutionOptions {
             converter = LowerCase.class,
             paramLabel = "WHERE",
             description =
-                    "With -r cuda: device, where every rank runs on a GPU, its own or a shared one;"
-                            + " or host, where rank 0 alone runs and copies the others' shards from"
+                    "With -r cuda: device: every rank runs on a GPU, its own or a shared"
+                            + " one; or host: only rank 0 runs, and copies the others' shards from"
                             + " pinned host memory, over the bus (default: device).")
     String peers;
 
@@ -47,9 +47,10 @@ public final class ExecutionOptions {
             names = {"-v", "--machine", "--soc-version"},
             paramLabel = "NAME|FILE",
             description =
-                    "The machine to simulate: a name, for example Ascend910B1, here (what"
-                            + " ./weft calibrate measured), or a model's .json. With other modes"
-                            + " than sim, what it would take is told beside what was measured.")
+                    "The machine to simulate: a name, for example Ascend910B1, here"
+                            + " (what ./weft calibrate measured), or a model's .json. In modes"
+                            + " other than sim, its predicted times are printed with the measured"
+                            + " ones.")
     public String socVersion;
 
     @Mixin AlgorithmOption algorithm;
@@ -59,10 +60,10 @@ public final class ExecutionOptions {
             converter = LowerCase.class,
             paramLabel = "NAME",
             description =
-                    "Where products are summed: whole, as one rank would over all of K, or by-rank,"
-                            + " each rank's part from zero and then the parts in rank order, or"
-                            + " by-rank-bf16, which rounds the parts to bf16 (half the bytes)"
-                            + " (default: that of --algorithm, whole for auto).")
+                    "If products are summed: whole, as one rank would over all of K;"
+                            + " by-rank, each rank's part from zero and then the parts in rank"
+                            + " order; or by-rank-bf16, which rounds the parts to bf16 (half the"
+                            + " bytes) (default: the order of --algorithm, whole for auto).")
     String order;
 
     @Mixin public LauncherOptions launch;
@@ -72,9 +73,9 @@ public final class ExecutionOptions {
             paramLabel = "RATE",
             converter = Rates.class,
             description =
-                    "Ranks of this host as if each were on a host of its own: what a rank sends"
-                            + " travels no faster than that, for example 600mbit or 10gbit; the"
-                            + " product is as fast as ever (default: as fast as memory allows).")
+                    "Treat each rank as a separate host: what it sends travels no faster"
+                            + " than this, for example 600mbit or 10gbit; the product keeps its"
+                            + " speed (default: as fast as memory allows).")
     Long link;
 
     @Option(
@@ -82,13 +83,13 @@ public final class ExecutionOptions {
             converter = LowerCase.class,
             paramLabel = "NAME",
             description =
-                    "Product engine. On the CPU: portable, the fastest whose bits are the same on"
-                            + " every machine; native (machine code), vector or scalar, one of"
-                            + " those; amx, for bf16 alone, with bits of its own; openblas, which"
+                    "Product engine. On the CPU: portable, the fastest whose bits are"
+                            + " the same on every machine; native (machine code), vector or scalar,"
+                            + " that one; amx, only for bf16, with its own bits; openblas, which"
                             + " must be installed and promises the float64 bound but no bits; auto"
-                            + " is amx for bf16 where every rank has it, else portable. With -r"
-                            + " cuda: auto, gated or cublas, which promises the bound alone; auto"
-                            + " is gated (default: ${DEFAULT-VALUE}).")
+                            + " is amx for bf16 if every rank has it, else portable. With -r cuda:"
+                            + " auto, gated or cublas, which promises only the bound; auto is gated"
+                            + " (default: ${DEFAULT-VALUE}).")
     String engine = "auto";
 
     @Option(
@@ -109,10 +110,10 @@ public final class ExecutionOptions {
             names = "--compute-blocks",
             paramLabel = "T",
             description =
-                    "Threads per rank that multiply (default: the cores divided by the ranks, at"
-                            + " least 1). With -r cuda: thread blocks of the grid (default: as many"
-                            + " as the GPU holds). What it means without --algorithm: see"
-                            + " --comm-blocks.")
+                    "Threads per rank that multiply (default: the cores divided by the"
+                            + " ranks, at least 1). With -r cuda: thread blocks of the grid"
+                            + " (default: as many as fit on the GPU). Its effect without"
+                            + " --algorithm: see --comm-blocks.")
     Integer computeBlocks;
 
     @Option(
@@ -128,8 +129,8 @@ public final class ExecutionOptions {
             names = "--splits-per-rank",
             paramLabel = "S",
             description =
-                    "Chunks per shard (default: 64 to 128 where the rows allow it; fewer, of up to"
-                            + " 16 MiB, with -r cuda).")
+                    "Chunks per shard (default: 64 to 128 if the rows allow it; fewer,"
+                            + " of up to 16 MiB, with -r cuda).")
     Integer splitsPerRank;
 
     @Option(
@@ -143,9 +144,9 @@ public final class ExecutionOptions {
             converter = LowerCase.class,
             paramLabel = "RULE",
             description =
-                    "weft, or ascend: the Ascend example's chunks of --base-m x --base-n tiles and"
-                            + " its waits for summary counters; auto then is mesh-push (default:"
-                            + " weft, but see --base-m and --comm-blocks).")
+                    "weft, or ascend: the Ascend example's chunks of --base-m x --base-n"
+                            + " tiles and its waits for summary counters; auto is then mesh-push"
+                            + " (default: weft, but see --base-m and --comm-blocks).")
     String chunkRule;
 
     @Option(
@@ -163,18 +164,18 @@ public final class ExecutionOptions {
     @Option(
             names = "--npy",
             description =
-                    "Also write outputs, and gathered A where it is kept, as .npy files for NumPy.")
+                    "Also write outputs, and gathered A if it is kept, as .npy files for NumPy.")
     boolean npy;
 
     @Option(
             names = "--epilogue",
             paramLabel = "STEP,...",
             description =
-                    "What is done to the elements of C before they are rounded: steps"
-                            + " of bias (added to each column), relu, gelu, gelu-tanh, silu,"
-                            + " swiglu (the left half of a rank's columns is the gate, the right"
-                            + " half is up, so C has half the columns), residual (a matrix added),"
-                            + " in order, for example bias,gelu; bias and residual are generated"
+                    "Steps that are applied, in order, to the elements of C before they"
+                            + " are rounded: bias (added to each column), relu, gelu, gelu-tanh,"
+                            + " silu, swiglu (the left half of a rank's columns is the gate, the"
+                            + " right half is up, so C has half the columns), residual (adds a"
+                            + " matrix), for example bias,gelu; bias and residual are generated"
                             + " (default: none).")
     String epilogue;
 
@@ -371,7 +372,7 @@ public final class ExecutionOptions {
             throw new UsageException(
                     "--peers host with --launcher "
                             + start.label()
-                            + ": expected --launcher threads, since rank 0 alone runs");
+                            + ": expected --launcher threads, since only rank 0 runs");
         }
     }
 

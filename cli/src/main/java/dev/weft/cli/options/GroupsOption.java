@@ -21,8 +21,8 @@ public final class GroupsOption {
             names = "--replica-groups",
             paramLabel = "LISTS",
             description =
-                    "Replica groups as lists of ranks, such as 0,2,4,6/1,3,5,7, in place of"
-                            + " --groups.")
+                    "Replica groups as lists of ranks, such as 0,2,4,6/1,3,5,7, instead"
+                            + " of --groups.")
     public String lists;
 
     /** Refuses overlaps, ranks that there are not, and what does not divide the ranks. */

@@ -17,10 +17,10 @@ public final class LauncherOptions {
             converter = LowerCase.class,
             paramLabel = "KIND",
             description =
-                    "What the ranks are: threads of one JVM, processes of this host, or mpi:"
-                            + " processes that mpirun starts on this host and others. Under mpirun"
-                            + " or srun each process is a rank by itself (default: threads, under"
-                            + " mpirun or srun mpi).")
+                    "What the ranks are: threads of one JVM, processes of this host, or"
+                            + " mpi: processes that mpirun starts on this host and others. Under"
+                            + " mpirun or srun each process is one rank (default: threads; under"
+                            + " mpirun or srun, mpi).")
     String launcher;
 
     @Option(

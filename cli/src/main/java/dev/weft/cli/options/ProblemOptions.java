@@ -31,10 +31,10 @@ public final class ProblemOptions {
             converter = LowerCase.class,
             paramLabel = "NAME",
             description =
-                    "allgather-matmul: ranks hold rows of A, and each gets the product of all of"
-                            + " them; matmul-reduce-scatter: ranks hold columns of A and rows of"
-                            + " B, and each gets its rows of the sum of their products;"
-                            + " matmul-allreduce: each gets all rows of it (default:"
+                    "allgather-matmul: ranks hold rows of A, and each gets the product"
+                            + " of all of them; matmul-reduce-scatter: ranks hold columns of A and"
+                            + " rows of B, and each gets its rows of the sum of their products;"
+                            + " matmul-allreduce: each gets all rows of that sum (default:"
                             + " ${DEFAULT-VALUE}).")
     public String op = ProblemSpec.GATHER;
 
@@ -55,8 +55,8 @@ public final class ProblemOptions {
             paramLabel = "SIZES",
             split = ",",
             description =
-                    "Columns of A, and rows of B, on each rank of a group where products are"
-                            + " summed, uneven and zero allowed (default: even).")
+                    "Columns of A, and rows of B, on each rank of a group if products"
+                            + " are summed; uneven and zero allowed (default: even).")
     public long[] kParts;
 
     @Option(names = "--gn", paramLabel = "N", description = "Columns of B (default: 1024).")
@@ -67,9 +67,9 @@ public final class ProblemOptions {
             paramLabel = "ROWS,...",
             split = ",",
             description =
-                    "Rows of A on each rank of a group, or of C where products are summed, uneven"
-                            + " and zero allowed (default: even, as it is where groups differ in"
-                            + " size).")
+                    "Rows of A, or of C if products are summed, on each rank of a group;"
+                            + " uneven and zero allowed (default: even; always even if groups"
+                            + " differ in size).")
     public long[] shards;
 
     @Mixin public GroupsOption groups = new GroupsOption();
@@ -81,15 +81,15 @@ public final class ProblemOptions {
             converter = LowerCase.class,
             paramLabel = "TYPE",
             description =
-                    "Type of A where it differs (default: --dtype; with fp8 that of both inputs"
-                            + " before they are quantized, bf16).")
+                    "Type of A if it differs (default: --dtype; with fp8, the type of"
+                            + " both inputs before they are quantized, bf16).")
     public String aDtype;
 
     @Option(
             names = "--b-dtype",
             converter = LowerCase.class,
             paramLabel = "TYPE",
-            description = "Type of B where it differs (default: --dtype; with fp8 e4m3 or e5m2).")
+            description = "Type of B if it differs (default: --dtype; with fp8 e4m3 or e5m2).")
     public String bDtype;
 
     @Option(
@@ -131,8 +131,7 @@ public final class ProblemOptions {
     @Option(
             names = "--data-dir",
             paramLabel = "DIR",
-            description =
-                    "Where inputs, golden and outputs are written (default: ${DEFAULT-VALUE}).")
+            description = "Folder for inputs, golden and outputs (default: ${DEFAULT-VALUE}).")
     public Path dataDir = Path.of("out");
 
     /** Checks everything and fills in what was not given. */
@@ -290,8 +289,8 @@ public final class ProblemOptions {
         boolean alike = lists.groups().stream().allMatch(group -> group.size() == perGroup);
         if (!alike && !cut.equals(Shards.even(cut.totalRows(), perGroup))) {
             throw new UsageException(
-                    "%s %s with --replica-groups %s: expected groups of as many ranks each, or %s,"
-                            + " whose %s are spread evenly",
+                    "%s %s with --replica-groups %s: expected groups of equal size, or"
+                            + " %s, whose %s are spread evenly",
                     option, given, lists, whole, unit(option));
         }
         if (size != null && size != cut.totalRows()) {

@@ -44,8 +44,8 @@ public final class CudaRules {
             }
         } else if (type == DType.FP32 || problem.bType() != type) {
             throw new UsageException(
-                    "A is %s and B %s: on the GPU expected fp16 for both or bf16 for both"
-                            + " (--run-mode cpu takes every mix)",
+                    "A is %s and B %s: on the GPU expected fp16 for both or bf16 for"
+                            + " both (--run-mode cpu supports every mix)",
                     type.label(), problem.bType().label());
         }
         boolean givesAny = problem.fp8() != null || problem.outType() == DType.FP32;
@@ -69,7 +69,7 @@ public final class CudaRules {
         }
         if (execution.hostPeers() && !problem.replicaGroups().isAll(problem.ranks())) {
             throw new UsageException(
-                    "--peers host with %s: expected one group of all ranks, since rank 0 alone runs",
+                    "--peers host with %s: expected one group of all ranks, since only rank 0 runs",
                     problem.replicaGroups().isEqual(problem.ranks())
                             ? "--groups " + problem.groups()
                             : "--replica-groups " + problem.replicaGroups());

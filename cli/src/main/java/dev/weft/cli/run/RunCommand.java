@@ -51,7 +51,8 @@ import picocli.CommandLine.Mixin;
             "  ./weft run -r sim -v Ascend910B1 -n 8 --gm 16384 --gk 4096 --gn 4096",
             "  ./weft run -r sim -v my-machine.json -n 8 --slow 3=1.5 --explain --verify",
             "",
-            "Exit codes: 0 verified (or simulated), 1 failed, 2 wrong usage or a part that is not there."
+            "Exit codes: 0 verified (or simulated), 1 failed, 2 wrong usage or something"
+                    + " is missing."
         })
 public final class RunCommand extends WeftCommand {
 

@@ -46,15 +46,17 @@ final class RunOptions {
             names = "--c",
             paramLabel = "FILE",
             description =
-                    "Write the whole C there once it is verified (formats as for --a); of several"
-                            + " groups, one below the other. Without it, what each rank has of C is"
-                            + " in output_rank<r>.bin of --data-dir.")
+                    "Write the whole C to this file once it is verified (formats as for"
+                            + " --a); several groups go one below the other. Without it, each"
+                            + " rank's part of C is in output_rank<r>.bin of --data-dir.")
     String c;
 
     @Option(
             names = "--json",
             paramLabel = "FILE",
-            description = "Write the run record (schema weft.run/1) there; - is standard output.")
+            description =
+                    "Write the run record (schema weft.run/1) to this file; - is standard"
+                            + " output.")
     String json;
 
     @Mixin ReportOptions reports;
@@ -79,23 +81,23 @@ final class RunOptions {
             names = "--verify",
             negatable = true,
             description =
-                    "With -r sim: whether the plan also runs on this machine's CPU and its product"
-                            + " is verified; times stay predicted (default: where that takes"
+                    "With -r sim: also run the plan on this machine's CPU and verify its"
+                            + " product; times stay predicted (default: if that takes only"
                             + " seconds). Real runs always verify.")
     Boolean verify;
 
     @Option(
             names = "--golden",
             description =
-                    "Compute golden.bin in float64 even where that takes over a minute, which is"
-                            + " told otherwise.")
+                    "Compute golden.bin in float64 even if that takes over a minute"
+                            + " (default: print how long it would take).")
     boolean golden;
 
     @Option(
             names = "--slow",
             paramLabel = "RANK=FACTOR",
             split = ",",
-            description = "With -r sim: ranks that take FACTOR times as long, for example 3=1.5.")
+            description = "With -r sim: ranks that are slower by FACTOR, for example 3=1.5.")
     Map<Integer, Double> slow = new LinkedHashMap<>();
 
     @Option(
@@ -105,7 +107,7 @@ final class RunOptions {
                             + " were tried, measured times.")
     boolean explain;
 
-    @Option(names = "--quiet", description = "Print nothing but errors.")
+    @Option(names = "--quiet", description = "Print only errors.")
     boolean quiet;
 
     /** Options that only a gather has, not sums over parts of K. */
@@ -123,8 +125,8 @@ final class RunOptions {
     void check(ParseResult given) {
         if (c != null && "host".equals(execution.peers())) {
             throw new UsageException(
-                    "--c %s with --peers host, whose rank 0 alone computes its part of C: expected"
-                            + " no --c",
+                    "--c %s with --peers host, where only rank 0 computes its part of C:"
+                            + " expected no --c",
                     c);
         }
         if (!problem.isSummed()) {
@@ -133,7 +135,7 @@ final class RunOptions {
         for (String option : OF_GATHERS) {
             if (given.hasMatchedOption(option)) {
                 throw new UsageException(
-                        "%s with --op %s: expected none, as it is for --op %s alone",
+                        "%s with --op %s: expected none, as it is only for --op %s",
                         option, problem.op, ProblemSpec.GATHER);
             }
         }

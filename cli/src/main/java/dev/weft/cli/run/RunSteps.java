@@ -110,7 +110,7 @@ record RunSteps(
                                     options.c));
         } else if (inputs.fromFiles() && options.c == null) {
             console.info(
-                    "What each rank has of C is in %s; --c FILE writes the whole C"
+                    "Each rank's part of C is in %s; --c FILE writes the whole C"
                             .formatted(inputs.folder().folder().resolve("output_rank<r>.bin")));
         }
     }
@@ -228,7 +228,7 @@ record RunSteps(
     /** Only after everything has been checked: invalid options give just one line. */
     private void tellRunMode(Console console) {
         if (options.execution.runMode.equals("auto")) {
-            console.info("Run mode: cpu (-r cuda takes NVIDIA GPUs)");
+            console.info("Run mode: cpu (-r cuda uses NVIDIA GPUs)");
         } else if (options.execution.runMode.equals("npu")) {
             console.info(
                     execution.cuda()

@@ -34,9 +34,9 @@ import picocli.CommandLine.Option;
 @Command(
         name = "calibrate",
         description =
-                "Measures what products, copies and signals cost on this machine and keeps it as the"
-                        + " machine 'here', which auto and -r sim -v here use. Leave the machine"
-                        + " alone meanwhile.",
+                "Measures the cost of products, copies and signals on this machine and"
+                        + " stores it as the machine 'here', which auto and -r sim -v here use. Run"
+                        + " nothing else meanwhile.",
         footer = {
             "",
             "Examples:",
@@ -66,8 +66,8 @@ public final class CalibrateCommand extends WeftCommand {
             names = "--output",
             paramLabel = "FILE",
             description =
-                    "Write the model there instead of to the folder weft among the user's caches,"
-                            + " where each engine and number of cores has a file.")
+                    "Write the model to this file instead of the folder weft in the"
+                            + " user's cache, where each engine and number of cores has a file.")
     Path output;
 
     @Override

@@ -89,15 +89,15 @@ public final class PlanCommand extends WeftCommand {
             converter = LowerCase.class,
             paramLabel = "ORDER",
             description =
-                    "Where products are summed: whole, by-rank or by-rank-bf16 (default: whole).")
+                    "If products are summed: whole, by-rank or by-rank-bf16 (default: whole).")
     String order;
 
     @Option(
             names = "--dump",
             description =
-                    "Print what every rank does in the fastest plan, or in that of --algorithm:"
-                            + " transfers by lane, and the order of the products. With --json they"
-                            + " are in the record too.")
+                    "Print what every rank does in the fastest plan, or in the plan of"
+                            + " --algorithm: transfers by lane, and the order of the products. With"
+                            + " --json they are in the record too.")
     boolean dump;
 
     @Option(
@@ -109,7 +109,8 @@ public final class PlanCommand extends WeftCommand {
     @Option(
             names = "--json",
             paramLabel = "FILE",
-            description = "Write the record (schema weft.plan/1) there; - is standard output.")
+            description =
+                    "Write the record (schema weft.plan/1) to this file; - is standard output.")
     String json;
 
     @Override

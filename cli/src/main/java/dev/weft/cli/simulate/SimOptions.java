@@ -29,8 +29,8 @@ final class SimOptions {
             converter = LowerCase.class,
             paramLabel = "NAME",
             description =
-                    "allgather-matmul, or matmul-reduce-scatter or matmul-allreduce, where K is cut"
-                            + " evenly (default: ${DEFAULT-VALUE}).")
+                    "allgather-matmul, or matmul-reduce-scatter or matmul-allreduce,"
+                            + " with K cut evenly (default: ${DEFAULT-VALUE}).")
     String op = ProblemSpec.GATHER;
 
     @Mixin DtypeOption dtype = new DtypeOption(DType.FP16);
@@ -43,7 +43,7 @@ final class SimOptions {
             description = "Type of C (default: ${DEFAULT-VALUE}).")
     String outDtype;
 
-    @Option(names = "--quiet", description = "Print nothing but errors.")
+    @Option(names = "--quiet", description = "Print only errors.")
     boolean quiet;
 
     /** Whether products are summed over ranks. */
@@ -56,7 +56,7 @@ final class SimOptions {
     boolean columnSharded(RhsOption rhs, ParseResult given) {
         if (isSummed() && given.hasMatchedOption("--rhs")) {
             throw new UsageException(
-                    "--rhs with --op %s: expected none, as it is for --op %s alone",
+                    "--rhs with --op %s: expected none, as it is only for --op %s",
                     op, ProblemSpec.GATHER);
         }
         return !isSummed() && rhs.columnSharded();

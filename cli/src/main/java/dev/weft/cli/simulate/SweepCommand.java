@@ -40,7 +40,7 @@ import picocli.CommandLine.Option;
                         + " machine: a table, and a record. Nothing is multiplied.",
         footer = {
             "",
-            "Lists are comma separated; 1024..16384 doubles from end to end.",
+            "Lists are comma-separated; 1024..16384 doubles from end to end.",
             "",
             "Examples:",
             "  ./weft sweep -v Ascend910B1 --gm 2048..16384 --gk 4096 --gn 4096 -n 8",
@@ -85,15 +85,15 @@ public final class SweepCommand extends WeftCommand {
             paramLabel = "LIST",
             defaultValue = "all",
             description =
-                    "all, or some of ring, bidirectional-ring, mesh-push, mesh-pull, direct,"
-                            + " sequential, or of those that sum where products are summed"
+                    "all, or some of ring, bidirectional-ring, mesh-push, mesh-pull,"
+                            + " direct, sequential, or of those that sum if products are summed"
                             + " (default: ${DEFAULT-VALUE}).")
     String algorithm;
 
     @Option(
             names = {"--splits", "--splits-per-rank"},
             paramLabel = "LIST",
-            description = "Chunks per shard (default: as many as the machine would take).")
+            description = "Chunks per shard (default: what suits the machine).")
     String splits;
 
     @Mixin RhsOption rhs;
@@ -101,13 +101,14 @@ public final class SweepCommand extends WeftCommand {
     @Option(
             names = "--json",
             paramLabel = "FILE",
-            description = "Write the record (schema weft.sweep/1) there; - is standard output.")
+            description =
+                    "Write the record (schema weft.sweep/1) to this file; - is standard output.")
     String json;
 
     @Option(
             names = "--csv",
             paramLabel = "FILE",
-            description = "Write the rows as comma separated values; - is standard output.")
+            description = "Write the rows as comma-separated values; - is standard output.")
     String csv;
 
     @Mixin ReportOptions reports;

@@ -21,10 +21,11 @@ import picocli.CommandLine.Option;
 @Command(
         name = "verify",
         description = {
-            "Checks output_rank<r>.bin of every rank against golden.bin (bad where the difference"
-                    + " is over 1e-3 absolutely and relatively; at most 0.1%% bad; a unit of a"
-                    + " 16-bit type is no error, and limits grow with K above 4096), against Weft's"
-                    + " own unfused product bit for bit, and against float64.",
+            "Checks output_rank<r>.bin of every rank against golden.bin (an element is"
+                    + " bad if it differs by more than 1e-3, both absolutely and relatively; at"
+                    + " most 0.1%% bad; a unit of a 16-bit type is no error, and limits grow with K"
+                    + " above 4096), against Weft's own unfused product bit for bit, and against"
+                    + " float64.",
             "Shapes and types come from the data folder."
         },
         footer = {"", "Examples:", "  ./weft verify", "  ./weft verify --data-dir data --loose"})
@@ -39,26 +40,27 @@ public final class VerifyCommand extends WeftCommand {
     @Option(
             names = "--out-dtype",
             paramLabel = "TYPE",
-            description = "Type of the outputs (default: what the run wrote down, else fp32).")
+            description = "Type of the outputs (default: what the run recorded, else fp32).")
     String outDtype;
 
     @Option(
             names = "--engine",
             paramLabel = "NAME",
             description =
-                    "What makes the product that the outputs must equal bit for bit: portable for"
-                            + " bf16 outputs of a machine without AMX, amx for those of one with it,"
-                            + " auto for this machine's (default: ${DEFAULT-VALUE}).")
+                    "The engine of the product that the outputs must equal bit for bit:"
+                            + " portable for bf16 outputs of a machine without AMX, amx for those"
+                            + " of one with it, auto for this machine's (default:"
+                            + " ${DEFAULT-VALUE}).")
     String engine = "auto";
 
     @Option(
             names = "--loose",
             description =
-                    "Pass on golden and float64 alone: for outputs of another program, of engine"
-                            + " openblas or of a GPU.")
+                    "Check only golden and float64: for outputs of another program, of"
+                            + " engine openblas or of a GPU.")
     boolean loose;
 
-    @Option(names = "--quiet", description = "Print nothing but errors.")
+    @Option(names = "--quiet", description = "Print only errors.")
     boolean quiet;
 
     @Override

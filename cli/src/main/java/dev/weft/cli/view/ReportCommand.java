@@ -33,17 +33,18 @@ import picocli.CommandLine.Spec;
         versionProvider = Version.class,
         sortOptions = false,
         description =
-                "Makes a page out of a run record: timeline, views, links and what to try next."
-                        + " Several run records give a comparison, a sweep record its curves, and"
-                        + " the calls that a program's ranks have logged one timeline of them all.",
+                "Makes a page from a run record: timeline, views, links and what to try"
+                        + " next. Several run records give a comparison, a sweep record its curves,"
+                        + " and the calls that a program's ranks have logged one timeline of them"
+                        + " all.",
         footer = {
             "",
             "Examples:",
-            "  ./weft report run.json                       writes run.html beside it",
+            "  ./weft report run.json                       writes run.html next to it",
             "  ./weft report a.json b.json --report ab.html (without it: comparison.html)",
             "  ./weft report run.json --trace trace.json    for Perfetto",
             "  ./weft report layer-*.json --report layer.html   calls that CallLog wrote",
-            "  ./weft report --serve sweep.json             over HTTP, on loopback alone",
+            "  ./weft report --serve sweep.json             over HTTP, only on loopback",
             "  ./weft report --serve --watch run.json       shows each new version of the file",
             "",
             "Exit codes: 0 done, 1 failed, 2 wrong usage or no such record."
@@ -66,7 +67,7 @@ public final class ReportCommand implements Callable<Integer> {
 
     @Option(
             names = "--serve",
-            description = "Serve the page on loopback until the command is ended.")
+            description = "Serve the page on loopback until the command is stopped.")
     boolean serve;
 
     @Option(
@@ -80,7 +81,7 @@ public final class ReportCommand implements Callable<Integer> {
             description = "With --serve: the port, 0 for any (default: ${DEFAULT-VALUE}).")
     int port = 0;
 
-    @Option(names = "--quiet", description = "Print nothing but errors.")
+    @Option(names = "--quiet", description = "Print only errors.")
     boolean quiet;
 
     @Override
@@ -152,8 +153,8 @@ public final class ReportCommand implements Callable<Integer> {
                 && calls.size() < records.size()
                 && (sweep == null || records.size() > 1)) {
             throw new UsageException(
-                    "%s records of several kinds: expected run records alone, the calls of all"
-                            + " ranks, or one sweep",
+                    "%s records of several kinds: expected only run records, the calls"
+                            + " of all ranks, or one sweep",
                     records.size());
         }
         if (sweep != null) {

@@ -154,8 +154,8 @@ public record Summary(Console console) {
         if (verification.notFinite() > 0) {
             console.info(
                     text(
-                            "  %d of the checked elements are infinite or NaN, and rightly so:"
-                                    + " inputs are, or sums overflow",
+                            "  %d of the checked elements are infinite or NaN, as"
+                                    + " expected: inputs are, or sums overflow",
                             verification.notFinite()));
         }
         if (verification.seedRulePassed() == null) {

@@ -124,7 +124,7 @@ class CudaRunIT {
                 "\"peers\" : \"host\"",
                 "\"bitwiseEqualToUnfused\" : true");
         assertTrue(Files.exists(folder.resolve("out/output_rank0.bin")));
-        assertFalse(Files.exists(folder.resolve("out/output_rank1.bin")), "rank 0 alone runs");
+        assertFalse(Files.exists(folder.resolve("out/output_rank1.bin")), "only rank 0 runs");
         Invocation verify =
                 Invocation.of("verify", "--loose", "--data-dir", folder.resolve("out").toString());
         assertEquals(0, verify.code(), verify.err() + verify.out());

@@ -210,8 +210,8 @@ class ReportCommandTest {
     void sweepsAndRunsAreNotMixed() throws IOException {
         Path sweep = sweep("s.json");
         Path run = record("r.json");
-        report(sweep, run).assertRefused("2 records of several kinds: expected run records alone");
-        report(run, run, sweep).assertRefused("3 records of several kinds: expected run");
+        report(sweep, run).assertRefused("2 records of several kinds: expected only run records");
+        report(run, run, sweep).assertRefused("3 records of several kinds: expected only run");
         report(sweep, sweep).assertRefused("2 records of several kinds");
         assertEquals(List.of("r.json", "s.json"), files());
     }
