@@ -49,7 +49,7 @@ final class DemoCommand extends WeftCommand {
     private static final DType TYPE = DType.FP16;
     private static final int PROBES = 3;
 
-    /** All views of a round take about five times as long as the product. */
+    /** All views of a round together take about five times as long as the product. */
     private static final double PRODUCTS_PER_ROUND = 5;
 
     private static final double SECONDS = 4;
@@ -102,7 +102,7 @@ final class DemoCommand extends WeftCommand {
         run.addAll(List.of("--gm", "" + M, "--gk", "" + K, "--gn", "" + N));
         run.addAll(List.of("--link", rate));
         if (more.stream().noneMatch(option -> option.startsWith("--algorithm"))) {
-            // To choose one, auto would first measure the machine for some seconds.
+            // To choose an algorithm, auto would first measure the machine for some seconds.
             run.addAll(List.of("--algorithm", Algorithm.MESH_PUSH.label()));
         }
         run.addAll(List.of("--warmup", "1", "--iterations", "" + rounds));
@@ -110,7 +110,7 @@ final class DemoCommand extends WeftCommand {
         return run;
     }
 
-    /** Of one rank, while the other multiplies too. */
+    /** The time of one rank's product, while the other multiplies too. */
     private static double productSeconds() {
         try (World world = World.threads(RANKS);
                 Arena arena = Arena.ofShared()) {

@@ -29,7 +29,7 @@ import java.util.List;
 import java.util.Optional;
 import picocli.CommandLine.Command;
 
-/** {@code weft doctor}: what Weft finds on this machine, and why not where it does not. */
+/** {@code weft doctor}: what Weft finds on this machine, and why something is missing. */
 @Command(
         name = "doctor",
         description =

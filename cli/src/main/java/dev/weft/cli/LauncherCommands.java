@@ -8,15 +8,12 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
 import picocli.CommandLine.Unmatched;
 
-/**
- * The commands that the launcher of a clone runs by itself; these exist so that help and completion
- * know them.
- */
+/** The commands that a clone's launcher runs itself; they are here for help and completion. */
 final class LauncherCommands {
 
     private LauncherCommands() {}
 
-    /** Answers where there is no clone. */
+    /** Says that the command needs a clone. */
     abstract static class InClone implements Runnable {
 
         @Spec CommandSpec spec;
@@ -33,7 +30,7 @@ final class LauncherCommands {
         }
     }
 
-    /** One whose options only the launcher knows. */
+    /** A command whose options only the launcher knows. */
     abstract static class Unparsed extends InClone {
 
         @Unmatched String[] arguments;

@@ -56,7 +56,7 @@ import picocli.CommandLine.UnmatchedArgumentException;
         })
 public final class Main implements Runnable {
 
-    /** In the order of the help text; what is started most often comes first. */
+    /** In the order of the help text; the most used ones come first. */
     private static final List<Class<?>> COMMANDS =
             List.of(
                     RunCommand.class,
@@ -104,7 +104,7 @@ public final class Main implements Runnable {
         System.exit(StandardOutput.execute(commandLine(arguments), arguments));
     }
 
-    /** Ranks under MPI tell of it themselves. */
+    /** Names the signal that ends the process; ranks under MPI do so themselves. */
     private static void tellOfSignal() {
         if (!MpiEnvironment.current().launched()) {
             TerminationSignal.received()
@@ -112,7 +112,7 @@ public final class Main implements Runnable {
         }
     }
 
-    /** Picocli lets errors through: a shape too large for this machine is no reason for a trace. */
+    /** Picocli lets errors through, but a shape that is too large needs no stack trace. */
     public static int execute(CommandLine command, String... arguments) {
         try {
             return command.execute(arguments);
@@ -131,16 +131,16 @@ public final class Main implements Runnable {
     }
 
     /**
-     * The parser for these arguments. It knows all commands, unless the first argument is the name
-     * of one: to build the model of all takes as long as a small run.
+     * The parser for these arguments. It knows all commands, unless the first argument names one:
+     * building the model of all takes as long as a small run.
      */
     public static CommandLine commandLine(String... arguments) {
-        // Of a stray quote in a value it would tell on lines of its own.
+        // The tracer would report a stray quote in a value on separate lines.
         CommandLine.tracer().setLevel(CommandLine.TraceLevel.OFF);
         CommandLine line = new CommandLine(new Main());
         COMMANDS.stream()
                 .filter(command -> arguments.length > 0 && isNamed(command, arguments[0]))
-                // It tells of all the others.
+                // The help command lists all the others.
                 .filter(command -> command != CommandLine.HelpCommand.class)
                 .findFirst()
                 .ifPresentOrElse(line::addSubcommand, () -> addAll(line));
@@ -200,7 +200,7 @@ public final class Main implements Runnable {
         return usage ? ExitCode.USAGE : ExitCode.FAILED;
     }
 
-    /** All ranks are threads of this process, or this is one that nobody here has started. */
+    /** All ranks are threads of this process, or this is one that was not started from here. */
     private static void tellOfRanks(FabricException failure, PrintWriter err) {
         List<RankFailure> ends = RankFailure.allOf(failure);
         if (ends.size() == 1) {

@@ -22,8 +22,8 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 
 /**
- * Compiles the ready kernels that {@code weft dist} packs; started by it, not by people. The first
- * that fails ends it: no compiler is left running, and no kernel is half-written.
+ * Compiles the kernels that {@code weft dist} packs; started by it, not by users. It stops at the
+ * first failure: no compiler is left running, and no kernel is half-written.
  */
 @Command(
         name = "pack-kernels",
@@ -110,7 +110,7 @@ final class PackKernelsCommand extends WeftCommand {
         return command;
     }
 
-    /** The compiler's first complaint, or whatever it said first. */
+    /** The compiler's first error, or whatever it printed first. */
     private static String reason(Path log) throws IOException {
         List<String> lines = Files.readAllLines(log);
         return lines.stream()

@@ -13,9 +13,9 @@ import java.io.Writer;
 import picocli.CommandLine;
 
 /**
- * Standard output of a command. What is printed there may get lost, on a full disk for instance,
- * and {@link PrintWriter} tells nobody: this keeps the reason, and a command whose output was lost
- * ends with an error. For one command; any thread may print.
+ * Standard output of a command. Printed text may get lost, on a full disk for example, and {@link
+ * PrintWriter} does not report it: this keeps the reason, and a command whose output was lost ends
+ * with an error. For one command; any thread may print.
  */
 public final class StandardOutput {
 
@@ -68,7 +68,7 @@ public final class StandardOutput {
     /**
      * Runs a command that prints to this process's standard output.
      *
-     * @return the exit code: 1 where output was lost though the command itself went well
+     * @return the exit code: 1 if output was lost though the command itself succeeded
      */
     public static int execute(CommandLine command, String... arguments) {
         // Not System.out, which loses the reason. It is never closed: others may print after this.
@@ -87,7 +87,7 @@ public final class StandardOutput {
         if (failure == null) {
             return 0;
         }
-        // Whoever reads the first lines alone, as head does, wants no message; and the JDK has no
+        // A reader of only the first lines, such as head, wants no message; and the JDK has no
         // other sign than the text of the error.
         if ("Broken pipe".equals(failure.getMessage())) {
             return PIPE_CLOSED;

@@ -4,8 +4,8 @@ import java.io.Console;
 import java.util.Map;
 
 /**
- * Whether the terminal's colours are used, and which: those of source ranks differ from rank to
- * rank, eight in turn, and can be told apart on light and dark ground. Immutable.
+ * Whether colours are used on the terminal, and which: source ranks have eight colours in turn,
+ * which can be told apart on light and dark backgrounds. Immutable.
  */
 public record Colours(boolean shown) {
 
@@ -19,7 +19,7 @@ public record Colours(boolean shown) {
     /** Colours that repeat after this many ranks. */
     public static final int SOURCES = OF_SOURCES.length;
 
-    /** What the environment of this process asks for. */
+    /** The colours that this process's environment asks for. */
     public static Colours ofProcess() {
         Console console = System.console();
         boolean terminal =
@@ -51,7 +51,7 @@ public record Colours(boolean shown) {
         return painted(OF_SOURCES[source % SOURCES], text);
     }
 
-    /** The text in a colour that stays behind the others. */
+    /** The text in a colour that stays in the background. */
     public String faint(String text) {
         return painted(GREY, text);
     }

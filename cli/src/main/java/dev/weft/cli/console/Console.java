@@ -5,8 +5,8 @@ import java.io.PrintWriter;
 import java.util.Locale;
 
 /**
- * What people read; silent when asked to be. Names of files and texts out of records cannot do
- * anything to a terminal: every line is made {@linkplain SafeText#harmless harmless} first.
+ * Output for people; silent if asked to be. File names and texts from records cannot affect a
+ * terminal: every line is made {@linkplain SafeText#harmless harmless} first.
  */
 public record Console(PrintWriter out, boolean quiet) {
 
@@ -23,7 +23,7 @@ public record Console(PrintWriter out, boolean quiet) {
         print(String.format(Locale.ROOT, "  %-14s%s", label, value));
     }
 
-    /** A line with colours, of which no part comes from a user. */
+    /** Prints a line with colours, no part of which comes from a user. */
     public void draw(String line) {
         if (!quiet) {
             out.println(line);

@@ -8,10 +8,10 @@ import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.NoSuchFileException;
 import java.util.List;
 
-/** What a user reads of a failure: one line, fit for a terminal. */
+/** A failure as users see it: one line, safe for a terminal. */
 public final class ErrorMessage {
 
-    /** Longer lines are cut: they repeat what somebody has put in a file or an option. */
+    /** Longer lines are cut: they repeat the content of a file or an option. */
     private static final int MAX_LINE = 900;
 
     private ErrorMessage() {}
@@ -21,7 +21,7 @@ public final class ErrorMessage {
         err.flush();
     }
 
-    /** The exceptions of files say only which file. */
+    /** Exceptions about files name only the file. */
     public static String of(Throwable failure) {
         if (failure instanceof UncheckedIOException && failure.getMessage() == null) {
             return of(failure.getCause());
@@ -40,7 +40,7 @@ public final class ErrorMessage {
         err.flush();
     }
 
-    /** The first line of it, fit for a terminal whatever a user or a file has put in. */
+    /** The first line of it, made safe for a terminal. */
     public static String oneLine(String message) {
         String line =
                 SafeText.harmless(

@@ -8,8 +8,8 @@ import java.io.PrintWriter;
 import java.io.Writer;
 
 /**
- * Where {@code --json} writes: nowhere, standard output, or a file that is there whole or not at
- * all.
+ * Where {@code --json} writes: nowhere, standard output, or a file that is written completely or
+ * not at all.
  */
 public final class JsonTarget {
 

@@ -12,11 +12,11 @@ import picocli.CommandLine.Model.UsageMessageSpec;
 /**
  * The options of a long help text, under headings.
  *
- * @param headings by the option before which each stands, by any of its names
+ * @param headings by the option that each precedes, by any of its names
  */
 public record OptionSections(Map<String, String> headings) implements IHelpSectionRenderer {
 
-    /** Shows a command's options like that. */
+    /** Shows a command's options under these headings. */
     public static void in(CommandSpec command, Map<String, String> headings) {
         command.usageMessage()
                 .sectionMap()

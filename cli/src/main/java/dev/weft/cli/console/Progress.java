@@ -3,8 +3,8 @@ package dev.weft.cli.console;
 import java.io.PrintStream;
 
 /**
- * One line on a terminal that tells how far long work has come; silent anywhere else. Work that is
- * over before it would be noticed draws nothing. Any thread may advance it.
+ * One line on a terminal that shows how far long work has come; silent anywhere else. Very short
+ * work draws nothing. Any thread may advance it.
  */
 public class Progress {
 
@@ -18,7 +18,7 @@ public class Progress {
     private long drawnNs;
 
     /**
-     * @param shown whether there is a terminal and the user wants to hear from us
+     * @param shown whether there is a terminal and the user wants output
      */
     public Progress(boolean shown) {
         this.terminal = shown ? System.err : null;
@@ -49,7 +49,7 @@ public class Progress {
         terminal.flush();
     }
 
-    /** Like {@link #begin} where the work is not yet this one, and {@link #advance}. */
+    /** Like {@link #begin} if this is other work, and {@link #advance}. */
     public synchronized void continueWith(String what, long done, long total) {
         if (!what.equals(this.what)) {
             begin(what, total);

@@ -2,7 +2,7 @@ package dev.weft.cli.console;
 
 import java.util.List;
 
-/** A run that was rightly asked for did not succeed: one line that says why. */
+/** A valid run did not succeed: one line that says why. */
 public final class RunFailedException extends RuntimeException {
 
     private static final long serialVersionUID = 1L;

@@ -12,17 +12,17 @@ public final class TextTable {
         rows.add(List.of(head));
     }
 
-    /** With the words of the head between bars. */
+    /** A table; bars separate the words of the head. */
     public static TextTable of(String head) {
         return new TextTable(head.split("\\|", -1));
     }
 
-    /** As many cells as the head has. */
+    /** Adds a row with one cell for each column. */
     public void row(String... cells) {
         rows.add(List.of(cells));
     }
 
-    /** Head and rows, each a line without blanks at its end. */
+    /** Head and rows, as lines without trailing blanks. */
     public List<String> lines() {
         List<StringBuilder> lines = new ArrayList<>();
         rows.forEach(row -> lines.add(new StringBuilder()));
@@ -48,7 +48,7 @@ public final class TextTable {
         }
     }
 
-    /** A dash stands for a number that there is none of. */
+    /** A dash stands for a missing number. */
     private static boolean isNumber(String cell) {
         return cell.equals("-") || !cell.isEmpty() && Character.isDigit(cell.charAt(0));
     }

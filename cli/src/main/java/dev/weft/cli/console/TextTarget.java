@@ -12,7 +12,7 @@ import java.nio.file.Path;
 
 /**
  * Where an option such as {@code --json} or {@code --csv} writes: nowhere, standard output, or a
- * file that is there whole or not at all.
+ * file that is written completely or not at all.
  */
 public final class TextTarget {
 
@@ -27,7 +27,7 @@ public final class TextTarget {
 
     /**
      * @param target the option's value, or null
-     * @param out standard output; null where that is no place for it
+     * @param out standard output; null if it may not be used
      */
     public TextTarget(String option, String target, PrintWriter out) {
         this.target = target;
@@ -40,7 +40,7 @@ public final class TextTarget {
         }
     }
 
-    /** One that standard output is no place for. */
+    /** A target that cannot be standard output. */
     public static TextTarget file(String option, String target) {
         return new TextTarget(option, target, null);
     }

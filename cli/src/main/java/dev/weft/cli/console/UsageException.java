@@ -1,12 +1,12 @@
 package dev.weft.cli.console;
 
-/** Input that cannot be used: one line that says what was wrong and what would be right. */
+/** Input that cannot be used: one line that says what was wrong and what is expected. */
 public final class UsageException extends RuntimeException {
 
     private static final long serialVersionUID = 1L;
 
     /**
-     * @param values of the message's places, of which there are none where this is empty
+     * @param values the values for the message's placeholders; if empty, it has none
      */
     public UsageException(String message, Object... values) {
         super(values.length == 0 ? message : message.formatted(values));

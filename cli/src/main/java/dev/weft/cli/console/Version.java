@@ -5,7 +5,7 @@ import picocli.CommandLine.IVersionProvider;
 /** The version from the jar's manifest, and the Java that runs it. */
 public final class Version implements IVersionProvider {
 
-    /** The number alone; {@code development} when not run from a jar. */
+    /** Only the number; {@code development} when not run from a jar. */
     public static String number() {
         String version = Version.class.getPackage().getImplementationVersion();
         return version == null ? "development" : version;

@@ -17,15 +17,16 @@ import java.util.stream.Stream;
 
 /**
  * Which rank failed first when ranks give up, from what each of them reported: one that died or
- * failed by itself, or one that others wait for while it waits for nobody. Where a rank reports
- * that it sent what another says never came, the signal between them was lost. Used by one thread.
+ * failed on its own, or one that others wait for while it waits for nobody. If a rank reports that
+ * it sent something that another one never received, the signal between them was lost. Used by one
+ * thread.
  */
 public final class FailureDiagnosis {
 
     /**
-     * What the starter of a rank knows of its end.
+     * What the starter of a rank knows about its end.
      *
-     * @param cause whether it ended for a reason of its own
+     * @param cause whether it ended on its own
      * @param words what follows {@code rank 3}
      */
     public record ProcessEnd(boolean cause, String words) {}
@@ -37,12 +38,13 @@ public final class FailureDiagnosis {
     private final List<RankFailure> all;
     private final Map<Integer, ProcessEnd> processEnds;
 
-    /** By rank: what kept it waiting at the end; none where it was not waiting. */
+    /** By rank: what it was waiting for at the end; empty if it was not waiting. */
     private final Map<Integer, List<Wait>> stuck = new TreeMap<>();
 
     /**
-     * @param ends of those ranks that could say something
-     * @param processEnds by rank: what its starter knows of those that have not reported all
+     * @param ends the failures of the ranks that could report
+     * @param processEnds by rank: what its starter knows about ranks that have not reported
+     *     everything
      */
     public FailureDiagnosis(List<RankFailure> ends, Map<Integer, ProcessEnd> processEnds) {
         this.all = ends;
@@ -62,8 +64,8 @@ public final class FailureDiagnosis {
     }
 
     /**
-     * Who had waited much less than those who gave up was not waiting while they were: it came late
-     * itself. Half is enough, since ranks notice a stall at about the same time.
+     * A rank that had waited much less than those that gave up was not waiting while they were: it
+     * was late itself. Half is enough, since ranks notice a stall at about the same time.
      */
     private static long leastWaitMs(List<RankFailure> ends) {
         boolean stalled = ends.stream().anyMatch(end -> end.kind() == Kind.STALL);
@@ -105,7 +107,7 @@ public final class FailureDiagnosis {
                 .findFirst();
     }
 
-    /** What a rank that could say nothing itself has told its peers, if it did. */
+    /** What a rank that could not report told its peers, if anything. */
     private String alsoTold() {
         Optional<RankFailure> told =
                 first(Kind.LOST).isPresent() ? Optional.empty() : first(Kind.TOLD);
@@ -129,7 +131,7 @@ public final class FailureDiagnosis {
         return all.stream().filter(end -> end.kind() == kind).findFirst();
     }
 
-    /** Of whom the others know that they are gone. */
+    /** Names a rank that the others know to be gone. */
     private Optional<String> dead() {
         Map<Integer, String> gone = new TreeMap<>();
         for (RankFailure end : all) {
@@ -148,7 +150,7 @@ public final class FailureDiagnosis {
                 .findFirst();
     }
 
-    /** Only of one who was stuck itself: a late one may have sent after the other had given up. */
+    /** Only for a rank that was stuck itself: a late one may have sent after the other gave up. */
     private Optional<String> lostSignal() {
         for (Map.Entry<Integer, List<Wait>> waiting : stuck.entrySet()) {
             int rank = waiting.getKey();
@@ -169,7 +171,7 @@ public final class FailureDiagnosis {
         return Optional.empty();
     }
 
-    /** What {@code there} has done that {@code here} still waits for; null if it has not. */
+    /** What {@code there} has done that {@code here} still waits for; null if nothing. */
     private static String sent(Wait wait, FailureReport here, FailureReport there) {
         if (here.operator().isEmpty() || !here.operator().equals(there.operator())) {
             return null;
@@ -199,13 +201,13 @@ public final class FailureDiagnosis {
                 : null;
     }
 
-    /** At the end of the chains of who waits for whom: ranks that wait for nobody. */
+    /** The ranks at the end of the chains of waits: those that wait for nobody. */
     private Optional<String> awaited() {
         TreeSet<Integer> last = new TreeSet<>();
         stuck.forEach((rank, waits) -> last.addAll(edges(rank, waits)));
         last.removeAll(stuck.keySet());
         if (last.remove(ANY)) {
-            // Who waits for all to arrive does not know who is missing.
+            // A rank that waits for all to arrive does not know which is missing.
             last.addAll(silentRanks());
         }
         if (last.isEmpty()) {
@@ -233,7 +235,7 @@ public final class FailureDiagnosis {
         return silent;
     }
 
-    /** No rank reported anything that shows the cause. */
+    /** No report shows the cause. */
     private Optional<String> silent() {
         TreeSet<Integer> silent = silentRanks();
         if (silent.isEmpty()) {
@@ -269,8 +271,9 @@ public final class FailureDiagnosis {
     }
 
     /**
-     * Who waits for its own lane waits for whom the lane waits for. Sums of its own threads tell
-     * nothing: another wait says for whom those wait, or they wait for nobody.
+     * A rank that waits for its own lane waits for the rank that the lane waits for. Waits for sums
+     * of its own threads say nothing: another wait says what those threads wait for, or they wait
+     * for nobody.
      */
     private static TreeSet<Integer> edges(int rank, List<Wait> waits) {
         TreeSet<Integer> edges = new TreeSet<>();
@@ -308,7 +311,7 @@ public final class FailureDiagnosis {
                         example.awaited());
     }
 
-    /** Preferably for the peer itself; else for a lane that moves the peer's rows. */
+    /** Preferably a wait for the peer itself; otherwise one for a lane with the peer's rows. */
     private static Wait waitFor(int peer, List<Wait> waits) {
         return waits.stream()
                 .filter(wait -> wait.from() == peer)

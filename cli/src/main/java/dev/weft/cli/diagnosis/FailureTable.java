@@ -55,7 +55,7 @@ public final class FailureTable {
         return table.lines();
     }
 
-    /** How many ranks there are, where only their ends tell. */
+    /** The number of ranks, if it is known only from their reports. */
     public static int ranks(List<RankFailure> ends) {
         int most = 0;
         for (RankFailure end : ends) {
@@ -72,7 +72,7 @@ public final class FailureTable {
         return most + 1;
     }
 
-    /** Of several threads' waits the longest; one for a peer before one for a lane of its own. */
+    /** The longest wait of all threads; a wait for a peer comes before one for an own lane. */
     private static Optional<Wait> mainWait(FailureReport report) {
         return report.waits().stream()
                 .max(
@@ -120,7 +120,7 @@ public final class FailureTable {
                         .toList());
     }
 
-    /** Who has failed has given up like this rank: that says nothing. */
+    /** A failed peer has given up like this rank: that says nothing. */
     private static boolean isGone(Peer peer) {
         return peer.state() != State.PRESENT && peer.state() != State.FAILED;
     }

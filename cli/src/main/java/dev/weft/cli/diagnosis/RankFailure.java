@@ -17,20 +17,20 @@ import java.util.OptionalInt;
 /**
  * Why one rank's part of a run failed, as it reports to the process that started it.
  *
- * @param rank its number in the world, or -1 where only the starter knows it
+ * @param rank its number in the world, or -1 if only the starter knows it
  * @param message its error, in one line
- * @param report how things stood, where it is known
+ * @param report the rank's state, if known
  */
 public record RankFailure(int rank, Kind kind, String message, Optional<FailureReport> report) {
 
-    /** Where a rank leaves its failure for its starter. */
+    /** Where a rank writes its failure for its starter. */
     public static final RankFile<RankFailure> FILE =
             new RankFile<>("WEFT_END_FILE", "end", RankFailure.class, 1 << 21);
 
     /** Environment variable: the command has started this rank by mpirun, and listens. */
     public static final String MPI_STARTED = "WEFT_MPI_STARTED";
 
-    /** What kind of error it was. */
+    /** The kind of error. */
     public enum Kind {
         STALL("stalled"),
         LOST("lost a peer"),
@@ -62,10 +62,10 @@ public record RankFailure(int rank, Kind kind, String message, Optional<FailureR
     }
 
     /**
-     * Tells the process that has started this rank, if there is one that listens.
+     * Tells the process that started this rank, if it listens.
      *
-     * @param usage whether all ranks fail alike, and one of them tells the user
-     * @return whether there is
+     * @param usage whether all ranks fail alike, so that only one of them tells the user
+     * @return whether it listens
      */
     public static boolean tellStarter(Throwable failure, boolean usage) {
         RankFailure end = of(failure);
@@ -80,12 +80,15 @@ public record RankFailure(int rank, Kind kind, String message, Optional<FailureR
         return false;
     }
 
-    /** Whether the command has started this rank by mpirun, and tells of its end. */
+    /** Whether the command has started this rank by mpirun, and reports its end. */
     public static boolean isHeardByStarter() {
         return System.getenv(MPI_STARTED) != null;
     }
 
-    /** Of all ranks that are threads of this process: what was thrown, and what it suppressed. */
+    /**
+     * The failures of all ranks that are threads of this process: what was thrown, and what it
+     * suppressed.
+     */
     public static List<RankFailure> allOf(Throwable thrown) {
         List<RankFailure> ends = new ArrayList<>(List.of(of(thrown)));
         for (Throwable other : thrown.getSuppressed()) {

@@ -1,5 +1,5 @@
 /**
- * What the ranks of a failed run said, and which of them failed first. Invariant: it looks at what
- * was told alone, so it says the same whoever started the ranks.
+ * What the ranks of a failed run reported, and which of them failed first. Invariant: it uses only
+ * the reports, so the result does not depend on who started the ranks.
  */
 package dev.weft.cli.diagnosis;

@@ -7,12 +7,13 @@ import java.nio.file.StandardCopyOption;
 import java.util.Optional;
 
 /**
- * A record that each rank's process leaves in a file for the command that has started it. Files are
- * replaced whole.
+ * A record that each rank's process writes to a file for the command that started it. Files are
+ * replaced as a whole.
  *
- * @param variable of the environment, by which a rank is asked for it
- * @param name of the file, before the rank's number
- * @param mostBytes that are read: any program may be started as a rank, and write there
+ * @param variable the environment variable that asks a rank for it
+ * @param name the name of the file, before the rank's number
+ * @param mostBytes the most bytes that are read: any program may be started as a rank, and write
+ *     there
  */
 public record RankFile<R extends Record>(
         String variable, String name, Class<R> type, int mostBytes) {
@@ -21,22 +22,22 @@ public record RankFile<R extends Record>(
         return folder.resolve(name + "-" + rank);
     }
 
-    /** Asks a rank that is about to be started. */
+    /** Asks a rank that is about to be started for the record. */
     public void askFor(ProcessBuilder builder, Path folder, int rank) {
         builder.environment().put(variable, path(folder, rank).toString());
     }
 
-    /** Whether this process is asked. */
+    /** Whether this process was asked for it. */
     public boolean isAskedFor() {
         return System.getenv(variable) != null;
     }
 
-    /** Leaves the record where this process is asked for it. */
+    /** Writes the record if this process was asked for it. */
     public void write(R record) throws IOException {
         RecordBytes.write(record, Path.of(System.getenv(variable)));
     }
 
-    /** Leaves the record, if this process is asked and it can be; whether it is there now. */
+    /** Writes the record if this process was asked for it and can; returns whether it did. */
     public boolean tell(R record) {
         try {
             if (isAskedFor()) {
@@ -44,7 +45,7 @@ public record RankFile<R extends Record>(
             }
             return isAskedFor();
         } catch (IOException e) {
-            // Shared memory is full, for one.
+            // For example, shared memory is full.
             return notTold(e);
         }
     }
@@ -54,12 +55,12 @@ public record RankFile<R extends Record>(
         return false;
     }
 
-    /** What a rank has left. */
+    /** What a rank has written. */
     public R read(Path folder, int rank) throws IOException {
         return RecordBytes.read(type, path(folder, rank), mostBytes);
     }
 
-    /** What a rank has left; empty where there is none, it was cut off, or is something else. */
+    /** What a rank has written; empty if it is missing, incomplete or something else. */
     public Optional<R> readable(Path folder, int rank) {
         if (!Files.exists(path(folder, rank))) {
             return Optional.empty();
@@ -67,13 +68,14 @@ public record RankFile<R extends Record>(
         try {
             return Optional.of(read(folder, rank));
         } catch (IOException e) {
-            // A rank may be killed while it writes: what else is known of it is worth more.
+            // A rank may be killed while it writes: everything else that is known about it matters
+            // more.
             notTold(e);
             return Optional.empty();
         }
     }
 
-    /** As {@link #readable}, and takes it away, so that it is read once. */
+    /** Like {@link #readable}, and removes the file, so that it is read once. */
     public Optional<R> take(Path folder, int rank) {
         Path file = path(folder, rank);
         if (!Files.exists(file)) {

@@ -13,9 +13,9 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * Messages of ranks under mpirun, as marked lines among those of standard error that are meant for
- * people. A message is a record. mpirun may break up long lines of ranks that write at the same
- * time, so each line is a short piece with its place. Used by one thread.
+ * Messages of ranks under mpirun, as marked lines among the other lines of standard error. A
+ * message is a record. mpirun may break up long lines of ranks that write at the same time, so each
+ * line is a short numbered piece. Used by one thread.
  */
 public final class RankLines {
 
@@ -24,7 +24,7 @@ public final class RankLines {
 
     /**
      * Rank, type of message, number of the piece, number of pieces, the piece. Not only at the
-     * beginning: launchers can be told to put the rank's number there.
+     * beginning of a line: launchers can be told to put the rank's number there.
      */
     private static final Pattern LINE =
             Pattern.compile(
@@ -36,8 +36,8 @@ public final class RankLines {
     private final Map<String, String[]> unfinished = new HashMap<>();
 
     /**
-     * @param types of the messages
-     * @param listener given the rank and its message, once that has come whole
+     * @param types the types of messages
+     * @param listener receives the rank and its message, once that is complete
      */
     public RankLines(List<Class<? extends Record>> types, BiConsumer<Integer, Record> listener) {
         this.types = List.copyOf(types);
@@ -63,7 +63,7 @@ public final class RankLines {
         return lines;
     }
 
-    /** Whether the line is a piece of a message; others people may want to see. */
+    /** Whether the line is a piece of a message; users may want to see the others. */
     public boolean take(String line) {
         Matcher piece = LINE.matcher(line);
         if (!piece.find()) {

@@ -59,7 +59,7 @@ public final class RecordBytes {
         this.in = new DataInputStream(new ByteArrayInputStream(bytes));
     }
 
-    /** What {@link #read} reads. */
+    /** The bytes of a record, for {@link #read}. */
     public static byte[] of(Record record) {
         ByteArrayOutputStream bytes = new ByteArrayOutputStream();
         try (DataOutputStream out = new DataOutputStream(bytes)) {
@@ -138,9 +138,10 @@ public final class RecordBytes {
     }
 
     /**
-     * Reads what {@link #of} gave. No count in the bytes takes more memory than what follows it.
+     * Reads the bytes of {@link #of}. No count in them makes it allocate more than the bytes that
+     * follow.
      *
-     * @throws IOException with one line, where these are not the bytes of such a record
+     * @throws IOException with one line, if these are not the bytes of such a record
      */
     public static <R extends Record> R read(Class<R> type, byte[] bytes) throws IOException {
         RecordBytes reader = new RecordBytes(bytes);
@@ -203,7 +204,7 @@ public final class RecordBytes {
         return raw == List.class ? list(element(type)) : longs();
     }
 
-    /** How many things of at least so many bytes each come next. */
+    /** How many things of at least {@code bytesEach} bytes come next. */
     private int count(int bytesEach) throws IOException {
         int count = in.readInt();
         if (count < 0 || count > in.available() / bytesEach) {

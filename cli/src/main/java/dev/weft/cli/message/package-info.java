@@ -1,5 +1,5 @@
 /**
- * What ranks' processes tell the command that has started them: records, as bytes and as marked
- * lines. Invariant: bytes and lines that are none of these are refused, never half read.
+ * Messages of ranks' processes to the command that started them: records, as bytes and as marked
+ * lines. Invariant: other bytes and lines are refused, never read in part.
  */
 package dev.weft.cli.message;

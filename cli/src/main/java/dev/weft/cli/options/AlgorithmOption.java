@@ -5,7 +5,7 @@ import dev.weft.plan.PlanWriter;
 import dev.weft.plan.Reduction;
 import picocli.CommandLine.Option;
 
-/** Which algorithm runs: one of Weft's, or of those on the class path. */
+/** The algorithm: one of Weft's, or one on the class path. */
 public final class AlgorithmOption {
 
     @Option(
@@ -19,12 +19,12 @@ public final class AlgorithmOption {
                             + " ${DEFAULT-VALUE}).")
     String label = Algorithm.AUTO.label();
 
-    /** Where products are summed. */
+    /** The way to sum products. */
     Reduction reduction(String op) {
         return OptionValues.reduction(op, label);
     }
 
-    /** As it was given. */
+    /** The name as it was given. */
     String name() {
         return label;
     }

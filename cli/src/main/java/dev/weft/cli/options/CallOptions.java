@@ -6,7 +6,7 @@ import java.util.List;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
-/** What the commands of the source systems share: seed, deadline, and where results go. */
+/** Options that the commands of the source systems share: seed, deadline, and where results go. */
 public final class CallOptions {
 
     @Option(
@@ -32,7 +32,7 @@ public final class CallOptions {
     public boolean quiet;
 
     /**
-     * The exit code; a failure is told in one line, however quiet the command is to be.
+     * The exit code; prints a failure in one line, even with {@code --quiet}.
      *
      * @param failures what is wrong, each in one line
      */

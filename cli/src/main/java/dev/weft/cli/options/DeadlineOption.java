@@ -17,7 +17,7 @@ public final class DeadlineOption {
                     "Give up after this long without any progress: 30s, 500ms, 2m (default: 30s).")
     public Duration value = World.DEFAULT_DEADLINE;
 
-    /** Joined ranks have the deadline of the command that has launched them. */
+    /** Joined ranks use the deadline of the command that launched them. */
     public static void refuseJoined(CommandSpec spec) {
         var given = spec.commandLine().getParseResult().matchedOption("--deadline");
         if (given != null) {

@@ -3,7 +3,7 @@ package dev.weft.cli.options;
 import dev.weft.tensor.DType;
 import picocli.CommandLine.Option;
 
-/** The type of the inputs, where they have the same. */
+/** The type of the inputs, if it is the same for both. */
 public final class DtypeOption {
 
     @Option(

@@ -187,7 +187,7 @@ public final class ExecutionOptions {
     }
 
     /**
-     * @param op that of {@link ProblemOptions}
+     * @param op the operator of {@link ProblemOptions}
      */
     public ExecutionSpec spec(String op) {
         if (!op.equals(ProblemSpec.GATHER)) {
@@ -291,7 +291,7 @@ public final class ExecutionOptions {
                 new ExecutionSpec.Summing(reduction, sums));
     }
 
-    /** A link that is paced replaces the way through memory, where there is one to replace. */
+    /** A paced link replaces shared memory, so there must be some to replace. */
     private void checkLink(boolean cuda, Launcher start) {
         if (link == null) {
             return;
@@ -314,13 +314,13 @@ public final class ExecutionOptions {
         }
     }
 
-    /** Null where there is none. */
+    /** Null if there is none. */
     private String epilogue(boolean cuda) {
         if (epilogue == null) {
             return null;
         }
         try {
-            // Whatever it is to add is made later.
+            // What it adds is created later.
             Epilogue.parse(epilogue, () -> null, () -> null);
         } catch (IllegalArgumentException e) {
             throw new UsageException("--epilogue: %s", e.getMessage());
@@ -376,7 +376,7 @@ public final class ExecutionOptions {
         }
     }
 
-    /** Whether chunks are the Ascend example's: asked for, or meant by its other options. */
+    /** Whether chunks are the Ascend example's: requested, or implied by its other options. */
     private boolean ascend(boolean tiles) {
         if (algorithm.writer() == Algorithm.DIRECT && (tiles || commBlocks != null)) {
             throw new UsageException(
@@ -404,7 +404,7 @@ public final class ExecutionOptions {
     }
 
     /**
-     * Whether numbers of blocks, or a command for an NPU, mean the algorithm that they belong to.
+     * Whether numbers of blocks, or a command for an NPU, imply the Ascend example's algorithm.
      * Peers in host memory push nothing.
      */
     private boolean streams() {
@@ -443,7 +443,7 @@ public final class ExecutionOptions {
         }
     }
 
-    /** What was asked for about chunks and lanes, which some algorithms do without. */
+    /** The given options about chunks and lanes, which some algorithms ignore. */
     public List<String> chunkOptions() {
         return Stream.of(
                         commBlocks == null ? null : "--comm-blocks",
@@ -454,7 +454,7 @@ public final class ExecutionOptions {
                 .toList();
     }
 
-    /** Whether it is the GPU's. */
+    /** Checks the mode; returns whether it uses the GPU. */
     private boolean checkRunMode() {
         OptionValues.oneOf("--run-mode", runMode, "auto", "cpu", "cuda", "npu", "sim");
         return runMode.equals("cuda") || runMode.equals("npu") && Gpu.unavailable().isEmpty();

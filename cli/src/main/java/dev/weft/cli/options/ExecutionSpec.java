@@ -14,17 +14,18 @@ import java.util.Locale;
  * How a problem is run, checked and complete. Zero stands for Weft's own choice.
  *
  * @param cuda whether ranks multiply on GPUs
- * @param hostPeers whether rank 0 alone runs, with the other shards in host memory
+ * @param hostPeers whether only rank 0 runs, with the other shards in host memory
  * @param start what the ranks are, and who starts them
- * @param link bits per second at which a rank's chunks travel; 0 for as fast as they can
- * @param engine of the product: auto, native, vector, scalar or openblas; gated or cublas on a GPU
+ * @param link bits per second that a rank's chunks are limited to; 0 for no limit
+ * @param engine the engine of the product: auto, native, vector, scalar or openblas; gated or
+ *     cublas on a GPU
  * @param computeWorkers threads, or thread blocks of the grid on a GPU
  * @param commWorkers threads, or copy streams on a GPU
- * @param ascendTiles where the Ascend example's chunk rule is wanted, otherwise null
+ * @param ascendTiles null unless the Ascend example's chunk rule is wanted
  * @param npy whether outputs are written for NumPy too
  * @param epilogue the steps of an epilogue, as {@link dev.weft.op.Epilogue#parse} reads them; null
- *     where there is none
- * @param summing null where rows of A are gathered
+ *     if there is none
+ * @param summing null if rows of A are gathered
  */
 public record ExecutionSpec(
         boolean cuda,
@@ -45,7 +46,7 @@ public record ExecutionSpec(
         Duration deadline,
         Summing summing) {
 
-    /** How products are summed, in place of {@link #algorithm}. */
+    /** How products are summed, instead of {@link #algorithm}. */
     public record Summing(Reduction reduction, Reduction.Order order) {}
 
     /** Tile sizes of the Ascend example's chunk rule. */
@@ -62,7 +63,7 @@ public record ExecutionSpec(
         }
     }
 
-    /** One call on this CPU's threads, cut like this; {@code newAlgorithm} may be one that sums. */
+    /** One call on this CPU's threads with this cut; {@code newAlgorithm} may be one that sums. */
     public ExecutionSpec onCpu(PlanWriter newAlgorithm, int lanes, Cut newCut) {
         return new ExecutionSpec(
                 false,
@@ -86,7 +87,7 @@ public record ExecutionSpec(
                         : new Summing(Reduction.of(newAlgorithm.label()), summing.order));
     }
 
-    /** How shards are to be cut, by the Ascend example's rule where that is wanted. */
+    /** How shards are cut, by the Ascend example's rule if it is wanted. */
     public Cut cut(Shards shards, long k) {
         if (ascendTiles == null) {
             return cut;
@@ -96,7 +97,7 @@ public record ExecutionSpec(
         return new Cut(rule.rows(), 0, rule.cols() < k ? rule.cols() : 0);
     }
 
-    /** This execution, with its cut worked out for a problem. */
+    /** This execution, with its cut computed for a problem. */
     public ExecutionSpec cutFor(ProblemSpec problem) {
         return new ExecutionSpec(
                 cuda,
@@ -118,7 +119,7 @@ public record ExecutionSpec(
                 summing);
     }
 
-    /** A call as a source system makes it, with all else left to Weft. */
+    /** A call of a source system, with everything else left to Weft. */
     public static ExecutionSpec plain(
             boolean cuda,
             PlanWriter algorithm,
@@ -146,7 +147,7 @@ public record ExecutionSpec(
                 null);
     }
 
-    /** What was asked for. */
+    /** The name of the requested algorithm. */
     public String algorithmLabel() {
         return summing == null ? algorithm.label() : summing.reduction.label();
     }
@@ -155,7 +156,7 @@ public record ExecutionSpec(
         return start.label();
     }
 
-    /** Where the peers' shards lie, as run records call it; null on the CPU. */
+    /** Where the peers' shards are, in the words of run records; null on the CPU. */
     public String peers() {
         if (!cuda) {
             return null;
@@ -163,7 +164,7 @@ public record ExecutionSpec(
         return hostPeers ? "host" : "device";
     }
 
-    /** As {@link #describe(OperatorBuilder, ProblemSpec, int)}, where products are summed. */
+    /** Like {@link #describe(OperatorBuilder, ProblemSpec, int)}, if products are summed. */
     public <B extends ReduceBuilder<?, B>> B describe(
             B builder, ProblemSpec problem, int worldRank) {
         builder.a(problem.shards(worldRank), problem.inner(worldRank), problem.aType())
@@ -182,7 +183,8 @@ public record ExecutionSpec(
     }
 
     /**
-     * All that a rank's operator is told of the problem and the execution, but B and the algorithm.
+     * Sets everything about the problem and the execution on a rank's operator, except for B and
+     * the algorithm.
      */
     public <B extends OperatorBuilder<?, B>> B describe(
             B builder, ProblemSpec problem, int worldRank) {
@@ -209,7 +211,7 @@ public record ExecutionSpec(
         if (cut.splitsPerRank() > 0) {
             builder.splitsPerRank(cut.splitsPerRank());
         }
-        // With cuBLAS rows wait in the stream's order, where there is nothing to count.
+        // With cuBLAS, rows wait in stream order, so there is nothing to count.
         if (ascendTiles != null && !engine.equals("cublas")) {
             builder.waitForSummary();
         }

@@ -25,7 +25,7 @@ public final class GroupsOption {
                             + " of --groups.")
     public String lists;
 
-    /** Refuses overlaps, ranks that there are not, and what does not divide the ranks. */
+    /** Refuses overlaps, ranks that do not exist, and a number that does not divide the ranks. */
     public ReplicaGroups in(int ranks) {
         if (lists == null) {
             if (value < 1 || ranks % value != 0) {

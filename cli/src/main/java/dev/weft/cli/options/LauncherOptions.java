@@ -9,7 +9,7 @@ import picocli.CommandLine.Option;
 /** What the ranks are, and who starts them. */
 public final class LauncherOptions {
 
-    /** This process is one of the ranks that {@code weft launch} or torchrun has started. */
+    /** This process is one of the ranks that {@code weft launch} or torchrun started. */
     private static final String JOINED = "joined";
 
     @Option(
@@ -41,12 +41,12 @@ public final class LauncherOptions {
         return JOINED.equals(launcher);
     }
 
-    /** For a command that people start. */
+    /** For a command that users start. */
     public Launcher start() {
         return start("threads", "processes", "mpi");
     }
 
-    /** For a command that may also be one of the ranks that were started: such are processes. */
+    /** For a command that may also be one of the started ranks, which are processes. */
     public Launcher startOrJoin() {
         return start("threads", "processes", "mpi", JOINED);
     }

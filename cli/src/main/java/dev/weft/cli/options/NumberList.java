@@ -14,7 +14,7 @@ public final class NumberList {
 
     private NumberList() {}
 
-    /** In the order given, each number once. */
+    /** Each number once, in the order given. */
     public static List<Long> parse(String option, String text, long least, long most) {
         Set<Long> numbers = new LinkedHashSet<>();
         for (String part : text.split(",", -1)) {

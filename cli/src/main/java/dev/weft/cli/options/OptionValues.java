@@ -7,10 +7,10 @@ import dev.weft.plan.Reduction.Order;
 import dev.weft.tensor.DType;
 import java.util.Arrays;
 
-/** Checks of single options' values; a wrong one is told with what was expected. */
+/** Checks the values of single options; an error says what was expected. */
 public final class OptionValues {
 
-    /** Ranks of a world. */
+    /** The most ranks of a world. */
     public static final int MOST_RANKS = 4096;
 
     private OptionValues() {}
@@ -37,7 +37,7 @@ public final class OptionValues {
                                         option, label));
     }
 
-    /** One of Weft's algorithms, or of those on the class path. */
+    /** One of Weft's algorithms, or one on the class path. */
     public static PlanWriter algorithm(String label) {
         try {
             return PlanWriter.named(label);
@@ -46,7 +46,7 @@ public final class OptionValues {
         }
     }
 
-    /** In which order products are summed. */
+    /** The order in which products are summed. */
     public static Order order(String label) {
         String[] labels = Arrays.stream(Order.values()).map(Order::label).toArray(String[]::new);
         String known = oneOf("--order", label, labels);

@@ -13,7 +13,7 @@ import picocli.CommandLine.Option;
 /** The options that say what is computed, shared by run, gen-data and verify. */
 public final class ProblemOptions {
 
-    /** Rows or columns of a matrix: far beyond any memory, and their sums stay in 64 bits. */
+    /** The most rows or columns of a matrix: far beyond any memory, and their sums fit 64 bits. */
     public static final long MOST_SIZE = Integer.MAX_VALUE * 1024L;
 
     private static final long DEFAULT_SEED = 19;
@@ -190,7 +190,7 @@ public final class ProblemOptions {
         }
     }
 
-    /** Null where inputs are multiplied as they are. */
+    /** Null if inputs are multiplied unchanged. */
     private ProblemSpec.Fp8 fp8() {
         if (!dtype.label().equals(FP8)) {
             if (scales != null) {
@@ -221,14 +221,14 @@ public final class ProblemOptions {
         return new ProblemSpec.Fp8(DType.of(b), scaling);
     }
 
-    /** Whether products are summed, which ranks have a part of K each for. */
+    /** Whether each rank has a part of K, and their products are summed. */
     public boolean isSummed() {
         return !OptionValues.oneOf(
                         "--op", op, ProblemSpec.GATHER, ProblemSpec.SCATTER, ProblemSpec.ALL)
                 .equals(ProblemSpec.GATHER);
     }
 
-    /** Null where rows of A are gathered. */
+    /** Null if rows of A are gathered. */
     private ProblemSpec.Sums sums(ReplicaGroups lists) {
         if (!isSummed()) {
             if (kParts != null) {
@@ -268,7 +268,7 @@ public final class ProblemOptions {
     /**
      * A part for each rank of the first group.
      *
-     * @param whole the option that says what they are together; {@code size} is null if not given
+     * @param whole the option that gives their sum; {@code size} is null if not given
      */
     private static Shards given(
             String option, long[] parts, String whole, Long size, ReplicaGroups lists) {

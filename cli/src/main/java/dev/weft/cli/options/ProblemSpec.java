@@ -13,19 +13,19 @@ import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
 /**
- * What is computed, checked and complete. Every group has an A of as many rows. A rank in no group
- * sits out: it holds no rows of A and computes none of C.
+ * What is computed, checked and complete. Every group has an A with the same number of rows. A rank
+ * in no group sits out: it holds no rows of A and computes none of C.
  *
  * <p>Either ranks hold rows of A, which are gathered; or they hold columns of A and rows of B, a
  * part of K each, and their products are summed ({@link Sums}).
  *
- * @param ranks of the world, over all groups
- * @param replicaGroups any lists of ranks that share none
+ * @param ranks the ranks of the world, over all groups
+ * @param replicaGroups disjoint lists of ranks
  * @param shards rows of the first group's A, or of the C that it sums; a group of another size has
- *     as many, spread evenly
+ *     the same rows, spread evenly
  * @param n columns of the whole B
  * @param columnSharded whether each rank holds its own columns of B, spread evenly
- * @param sums null where rows of A are gathered
+ * @param sums null if rows of A are gathered
  * @param fp8 what A and B are quantized to; null where they are multiplied as they are
  */
 public record ProblemSpec(
@@ -56,8 +56,8 @@ public record ProblemSpec(
     /**
      * A product that is summed over the ranks of a group.
      *
-     * @param all whether every rank gets all rows of C, or those that {@link #shards} says
-     * @param inner parts of K of the first group; a group of another size has it spread evenly
+     * @param all whether every rank gets all rows of C, or only those of its {@link #shards shard}
+     * @param inner parts of K of the first group; in a group of another size K is spread evenly
      */
     public record Sums(boolean all, Shards inner) {
 
@@ -80,7 +80,7 @@ public record ProblemSpec(
         }
     }
 
-    /** Stands for the kind of data where the inputs are the user's own. */
+    /** The kind of data if the inputs are the user's own. */
     public static final String FILES = "files";
 
     public ProblemSpec {
@@ -89,7 +89,7 @@ public record ProblemSpec(
         checkBytes("C", outType, shards.totalRows(), n, ranks);
     }
 
-    /** Refuses a matrix that, once for each rank, has more bytes than 64 bits can count. */
+    /** Refuses a matrix whose copies on all ranks have more bytes than 64 bits can count. */
     public static void checkBytes(String name, DType type, long rows, long cols, int ranks) {
         BigInteger bytes =
                 BigInteger.valueOf(rows)
@@ -102,7 +102,7 @@ public record ProblemSpec(
         }
     }
 
-    /** What {@code --op} calls it. */
+    /** The value of {@code --op}. */
     public String op() {
         if (sums == null) {
             return GATHER;
@@ -129,17 +129,17 @@ public record ProblemSpec(
         return replicaGroups.groups().stream().mapToInt(List::size);
     }
 
-    /** Whether no group has the rank. */
+    /** Whether the rank is in no group. */
     public boolean sitsOut(int worldRank) {
         return groupOf(worldRank) < 0;
     }
 
-    /** The ranks that gather with the rank, in their order; the rank alone where it sits out. */
+    /** The ranks that gather with the rank, in their order; only the rank itself if it sits out. */
     public List<Integer> members(int worldRank) {
         return replicaGroups.with(worldRank);
     }
 
-    /** Rows of A on each of {@link #members}; none where the rank sits out. */
+    /** Rows of A on each of {@link #members}; none if the rank sits out. */
     public Shards shards(int worldRank) {
         if (sitsOut(worldRank)) {
             return Shards.of(0);
@@ -148,13 +148,13 @@ public record ProblemSpec(
         return members == shards.ranks() ? shards : Shards.even(m(), members);
     }
 
-    /** Parts of K on each of {@link #members}, where their products are summed. */
+    /** Parts of K on each of {@link #members}, if their products are summed. */
     public Shards inner(int worldRank) {
         int members = members(worldRank).size();
         return members == sums.inner.ranks() ? sums.inner : Shards.even(k, members);
     }
 
-    /** First of the rows that the rank holds, in the As of all groups, one below the other. */
+    /** The first row that the rank holds, in the As of all groups, one below the other. */
     public long firstRow(int worldRank) {
         long ofGroup = Math.max(0, groupOf(worldRank)) * m();
         return sums == null ? ofGroup + shards(worldRank).firstRow(memberOf(worldRank)) : ofGroup;
@@ -180,12 +180,12 @@ public record ProblemSpec(
         return sums == null || sums.all;
     }
 
-    /** First of the rows of its group's C that the rank ends up with. */
+    /** The first row of its group's C that the rank gets. */
     public long firstRowOfC(int worldRank) {
         return hasAllOfC() ? 0 : shards(worldRank).firstRow(memberOf(worldRank));
     }
 
-    /** Rows of its group's C that the rank ends up with. */
+    /** The rows of its group's C that the rank gets. */
     public long rowsOfC(int worldRank) {
         Shards all = shards(worldRank);
         return hasAllOfC() ? all.totalRows() : all.rows(memberOf(worldRank));
@@ -214,8 +214,8 @@ public record ProblemSpec(
     }
 
     /**
-     * Columns of B that the rank holds. If it sits out that is two, since a GPU multiplies by no B
-     * without columns and an epilogue may halve them.
+     * Columns of B that the rank holds. If it sits out these are two, since a GPU needs a B with
+     * columns and an epilogue may halve them.
      */
     public long cols(int worldRank) {
         if (sitsOut(worldRank)) {
@@ -225,8 +225,8 @@ public record ProblemSpec(
     }
 
     /**
-     * Floating-point operations of one rank's product; the widest rank's where they differ, or the
-     * mean where they share one product.
+     * Floating-point operations of one rank's product; of the widest if they differ, or the mean if
+     * they share one product.
      */
     public double flopsPerRank() {
         int smallest = sizes().min().orElseThrow();
@@ -255,7 +255,7 @@ public record ProblemSpec(
                 fp8);
     }
 
-    /** In words, as the summary shows it. */
+    /** A description for the summary. */
     public String describe() {
         if (sums != null) {
             return describeSums();
@@ -276,12 +276,12 @@ public record ProblemSpec(
                         describeGroups());
     }
 
-    /** The type that A is gathered and multiplied in; {@link #aType} is that of its file. */
+    /** The type in which A is gathered and multiplied; {@link #aType} is the type in its file. */
     public DType multipliedA() {
         return fp8 == null ? aType : DType.E4M3;
     }
 
-    /** Likewise of B. */
+    /** The type in which B is multiplied. */
     public DType multipliedB() {
         return fp8 == null ? bType : fp8.b;
     }

@@ -24,9 +24,9 @@ public final class RanksOption {
     }
 
     /**
-     * Who starts ranks says how many; -n may only agree.
+     * The launcher of ranks decides how many there are; -n may only confirm it.
      *
-     * @param launched how many there are, where they have been started
+     * @param launched how many were launched, if they were
      */
     public int of(CommandSpec spec, OptionalInt launched) {
         OptionValues.ranks(ranks);

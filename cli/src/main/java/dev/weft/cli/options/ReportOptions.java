@@ -2,7 +2,7 @@ package dev.weft.cli.options;
 
 import picocli.CommandLine.Option;
 
-/** Pictures of a call, for every command that makes one. */
+/** Reports and traces of a call, for every command that makes one. */
 public final class ReportOptions {
 
     @Option(
@@ -23,7 +23,7 @@ public final class ReportOptions {
         return report != null || trace != null;
     }
 
-    /** The option that asks for a picture, with its value. */
+    /** The option that asks for one, with its value. */
     public String given() {
         return report == null ? "--trace " + trace : "--report " + report;
     }

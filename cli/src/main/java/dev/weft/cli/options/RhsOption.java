@@ -21,7 +21,7 @@ public final class RhsOption {
 
     public RhsOption() {}
 
-    /** As if it was given. */
+    /** A value as if it were given. */
     public RhsOption(boolean columnSharded) {
         this.kind = label(columnSharded);
     }
@@ -34,7 +34,7 @@ public final class RhsOption {
         return kind != null;
     }
 
-    /** Whether every rank has columns of its own. */
+    /** Whether every rank has its own columns. */
     public boolean columnSharded() {
         return kind == null
                 || OptionValues.oneOf("--rhs", kind, REPLICATED, SHARDED).equals(SHARDED);

@@ -25,7 +25,7 @@ public final class RoundsOptions {
         this.iterations = iterations;
     }
 
-    /** Refuses numbers that cannot be, before anything runs. */
+    /** Refuses impossible numbers, before anything runs. */
     public void check() {
         warmup();
         iterations();

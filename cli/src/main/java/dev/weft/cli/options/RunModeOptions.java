@@ -50,7 +50,7 @@ public final class RunModeOptions {
         return mode.equals("sim");
     }
 
-    /** Refuses what does not go together. */
+    /** Refuses options that do not go together. */
     public void check(CommandSpec spec) {
         OptionValues.oneOf("--run-mode", mode, "auto", "cpu", "cuda", "sim");
         if (simulated()) {
@@ -58,7 +58,7 @@ public final class RunModeOptions {
         }
     }
 
-    /** Refuses to go on without a machine, and names those there are. */
+    /** Refuses to continue without a machine, and lists the available ones. */
     public static void requireMachine(String what, String machine) {
         if (machine == null) {
             throw new UsageException(
@@ -67,7 +67,7 @@ public final class RunModeOptions {
         }
     }
 
-    /** Refuses what a simulation cannot do without or has no use for. */
+    /** Refuses what a simulation lacks or cannot use. */
     public static void checkSimulated(String machine, ParseResult given) {
         requireMachine("--run-mode sim", machine);
         if (MpiEnvironment.current().launched()) {

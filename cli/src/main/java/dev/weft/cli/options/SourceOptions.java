@@ -37,7 +37,7 @@ public final class SourceOptions {
         return dtype.type();
     }
 
-    /** Programs per rank of the rings, as their source has them. */
+    /** Programs per rank of the rings, as in their source. */
     public int lnc() {
         if (lnc < 1 || lnc > 2) {
             throw new UsageException("lnc %s: expected 1 or 2", lnc);

@@ -30,7 +30,7 @@ import java.util.function.Function;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 
-/** {@code weft calibrate}: measures this machine and keeps it as the model {@code here}. */
+/** {@code weft calibrate}: measures this machine and stores it as the model {@code here}. */
 @Command(
         name = "calibrate",
         description =
@@ -73,7 +73,7 @@ public final class CalibrateCommand extends WeftCommand {
     @Override
     public Integer call() throws IOException {
         if (output == null) {
-            // Told before half a minute is spent on it.
+            // Checked before half a minute is spent on it.
             PrivateFiles.cache(Machines.hereFolder().toAbsolutePath());
         } else {
             checkOutput(output.toAbsolutePath());

@@ -16,7 +16,7 @@ import java.util.List;
  * What a machine model says of a problem: the best way for each number of ranks, where overlap
  * stops paying for the fastest of them, and what a better machine would gain.
  *
- * @param choices one for each number of ranks that the machine can have, in the order asked for
+ * @param choices one for each number of ranks that the machine can have, in the order given
  * @param byRows gains for other numbers of rows, fewest first
  * @param byLinks gains with links of other speeds, slowest first
  * @param refused why the machine cannot have a number of ranks, one line each
@@ -29,7 +29,7 @@ record PlanAnswer(
         List<Upgrade> upgrades,
         List<String> refused) {
 
-    /** Overlap pays where it is this much faster than a call without, at least. */
+    /** Overlap pays if it is at least this much faster than a call without it. */
     static final double PAYS = 1.03;
 
     /** Rows and links are doubled and halved this many times at most. */
@@ -41,8 +41,8 @@ record PlanAnswer(
      * The best way for one number of ranks.
      *
      * @param unoverlappedNs the best gather, and then the product
-     * @param limitFraction the larger of product alone and gather alone, over the call
-     * @param efficiency the product alone, over the call
+     * @param limitFraction the larger of only the product and only the gather, over the call
+     * @param efficiency only the product, over the call
      */
     record Choice(
             PlanSearch search,
@@ -61,8 +61,8 @@ record PlanAnswer(
     }
 
     /**
-     * @param at rows of A, or how many times as fast the links are
-     * @param speedup of the best overlapped call over the best one without overlap
+     * @param at rows of A, or the factor by which links are faster
+     * @param speedup the speedup of the best overlapped call over the best one without overlap
      */
     record Gain(double at, double speedup) {
 
@@ -72,7 +72,8 @@ record PlanAnswer(
     }
 
     /**
-     * @param predictedUs of the cheapest call on a machine that is twice as good in one thing
+     * @param predictedUs the time of the cheapest call on a machine that is twice as good in one
+     *     thing
      */
     record Upgrade(String what, double predictedUs, double speedup) {}
 
@@ -117,9 +118,9 @@ record PlanAnswer(
     }
 
     /**
-     * The least time without any overlap: sequential, or what another algorithm takes for its
-     * gather alone and then its product alone. Links may carry another algorithm's gather better
-     * than sequential's: that is no merit of overlap.
+     * The least time without any overlap: sequential, or only the gather and then only the product
+     * of another algorithm. Links may carry another algorithm's gather better than sequential's:
+     * overlap gets no credit for that.
      */
     private static double unoverlappedNs(PlanSearch search, List<Candidate> candidates) {
         double least = Double.POSITIVE_INFINITY;
@@ -140,7 +141,7 @@ record PlanAnswer(
         return least;
     }
 
-    /** The larger of product alone and transfers alone, over the whole call: 1 is perfect. */
+    /** The larger of only the product and only the transfers, over the whole call: 1 is perfect. */
     static double limitFraction(PlanSearch search, Candidate one) {
         double product = search.price(one, SimulatedView.COMPUTE_ONLY).ns();
         double gather = search.price(one, SimulatedView.COMM_ONLY).ns();
@@ -151,7 +152,7 @@ record PlanAnswer(
         long m = search.problem().shards().totalRows();
         List<Gain> gains = new ArrayList<>(List.of(withRows(search, m)));
         boolean pays = gains.getFirst().pays();
-        // Fewer rows have more overhead: it is there that overlap stops paying, if it does.
+        // Fewer rows have more overhead: if overlap stops paying, it does so there.
         int ranks = search.problem().shards().ranks();
         for (long rows = m / 2; pays && isQuick(rows, ranks); rows /= 2) {
             gains.addFirst(withRows(search, rows));
@@ -166,7 +167,7 @@ record PlanAnswer(
         return List.copyOf(gains);
     }
 
-    /** Many ranks are simulated in little time only where their shards are equal. */
+    /** Many ranks are simulated quickly only if their shards are equal. */
     private static boolean isQuick(long rows, int ranks) {
         return rows >= ranks && (rows % ranks == 0 || ranks <= FEW_RANKS);
     }
@@ -194,7 +195,7 @@ record PlanAnswer(
         return new Gain(factor, overlapGain(new PlanSearch(machine, search.problem())));
     }
 
-    /** Of the best overlapped call; 1 at most where there is nothing to overlap. */
+    /** The gain of the best overlapped call; at most 1 if there is nothing to overlap. */
     private static double overlapGain(PlanSearch search) {
         List<Candidate> candidates = search.candidates(Budget.THOROUGH);
         Candidate best =

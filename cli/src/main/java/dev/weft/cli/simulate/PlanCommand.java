@@ -29,7 +29,7 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
-/** {@code weft plan}: the best way to do a problem on a machine model, and what limits it. */
+/** {@code weft plan}: the best way to solve a problem on a machine model, and what limits it. */
 @Command(
         name = "plan",
         description =
@@ -196,7 +196,10 @@ public final class PlanCommand extends WeftCommand {
         return counts;
     }
 
-    /** Of a node that has several; otherwise as many as it has cores, or as are worth a try. */
+    /**
+     * The ranks of a node if it has several; otherwise one per core, or as many as are worth
+     * trying.
+     */
     private static int mostRanks(Machine machine) {
         if (machine.ranksPerNode() > 1) {
             return Math.min(machine.ranksPerNode(), MOST_TRIED_RANKS);

@@ -23,8 +23,8 @@ import java.util.List;
 /**
  * A plan in words and as JSON of docs/sweep-record.md.
  *
- * @param nameOrFile what the user called the machine
- * @param plans of all ranks, to be told in full; none where nobody asked
+ * @param nameOrFile the user's name for the machine
+ * @param plans the plans of all ranks, to be printed in full; empty if not requested
  */
 record PlanReport(
         String nameOrFile,
@@ -120,7 +120,7 @@ record PlanReport(
     private String command(Choice best) {
         Problem problem = best.search().problem();
         Candidate candidate = best.cheapest();
-        // Of the cuts that are tried, the Ascend example's rule alone cuts columns.
+        // Among the cuts that are tried, only the Ascend example's rule cuts columns.
         boolean ascend = candidate.cut().chunkCols() > 0;
         return "./weft run -r sim -v %s%s --dtype %s --out-dtype %s %s --algorithm %s%s"
                 .formatted(
@@ -184,7 +184,7 @@ record PlanReport(
         return SimRules.rhs(sums() != null, columnSharded);
     }
 
-    /** Null where A is gathered. */
+    /** Null if A is gathered. */
     private Sums sums() {
         return answer.best().search().problem().sums();
     }

@@ -34,10 +34,10 @@ public final class PredictedViews {
         return new Samples(List.of(ns / 1e3));
     }
 
-    /** What the call is compared with: the same chunks, or the best ones where none are given. */
+    /** What the call is compared with: the same chunks, or the best ones if none are given. */
     private static Candidate baseline(PlanSearch search, Candidate chosen) {
         if (search.problem().sums() != null) {
-            // As a real run, which times its sums by rank in Weft's own chunks.
+            // Like a real run, which times its sums by rank in Weft's own chunks.
             return search.candidate(search.sequential());
         }
         return search.problem().cut().givesRows() || search.hasOwnKernel()

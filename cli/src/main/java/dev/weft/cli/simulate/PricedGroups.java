@@ -23,16 +23,16 @@ import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
 /**
- * The groups of a world as a machine would run them at the same time. Each is priced by itself, on
- * the nodes on which the world has its ranks. Links between ranks are its own; of what all ranks of
- * a node share (cores, a bus, one link to other nodes) it has a share by its ranks there.
+ * The groups of a world as a machine would run them at the same time. Each is priced separately, on
+ * the nodes of its ranks. It has its own links between ranks; of what all ranks of a node share
+ * (cores, a bus, one link to other nodes) it has a share by its ranks there.
  *
- * @param world ranks of it, of which some may be in no group
+ * @param world the ranks of the world, some of which may be in no group
  * @param priced by group
  */
 public record PricedGroups(ReplicaGroups groups, int world, List<Priced> priced) {
 
-    /** What a group's call takes. */
+    /** The price of a group's call. */
     public record Priced(PlanSearch search, Candidate chosen, Prediction call, Views views) {
 
         private double ns() {
@@ -44,7 +44,7 @@ public record PricedGroups(ReplicaGroups groups, int world, List<Priced> priced)
      * Prices groups that are alike once.
      *
      * @param alone the search for a group that has the machine to itself
-     * @param pricing of a search, for a group
+     * @param pricing prices the search of a group
      */
     public static PricedGroups of(
             ReplicaGroups groups,
@@ -67,7 +67,7 @@ public record PricedGroups(ReplicaGroups groups, int world, List<Priced> priced)
         }
         Machine machine = alone.machine();
         Hosts nodes = machine.hosts(world);
-        // As where ranks are real: members that follow each other on a node share its memory.
+        // As with real ranks: consecutive members on a node share its memory.
         List<Integer> sizes = new ArrayList<>(List.of(1));
         for (int i = 1; i < group.size(); i++) {
             if (nodes.shareMemory(group.get(i - 1), group.get(i))) {
@@ -91,7 +91,7 @@ public record PricedGroups(ReplicaGroups groups, int world, List<Priced> priced)
         return Collections.max(priced, Comparator.comparingDouble(Priced::ns));
     }
 
-    /** How all ranks lie on the machine's nodes. */
+    /** How all ranks are placed on the machine's nodes. */
     public List<Integer> hosts() {
         PlanSearch first = priced.getFirst().search();
         return (groups.isAll(world) ? first.hosts() : first.machine().hosts(world)).sizes();
@@ -105,7 +105,7 @@ public record PricedGroups(ReplicaGroups groups, int world, List<Priced> priced)
                 .collect(Collectors.joining(", "));
     }
 
-    /** What every group takes, where there are several. */
+    /** Prints the time of every group, if there are several. */
     public void tell(Console console) {
         if (groups.count() == 1) {
             return;
@@ -125,7 +125,7 @@ public record PricedGroups(ReplicaGroups groups, int world, List<Priced> priced)
         }
     }
 
-    /** What all ranks do, in their order; of a great many, what some of the slowest group do. */
+    /** What all ranks do, in order; if there are very many, what some of the slowest group do. */
     public List<RunRecord.Rank> ranks() {
         int members = groups.groups().stream().mapToInt(List::size).sum();
         int only =

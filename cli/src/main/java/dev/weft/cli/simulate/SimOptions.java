@@ -52,7 +52,7 @@ final class SimOptions {
         return !op.equals(ProblemSpec.GATHER);
     }
 
-    /** Refuses {@code --rhs} where every rank has rows of B. */
+    /** Refuses {@code --rhs} if every rank has rows of B. */
     boolean columnSharded(RhsOption rhs, ParseResult given) {
         if (isSummed() && given.hasMatchedOption("--rhs")) {
             throw new UsageException(

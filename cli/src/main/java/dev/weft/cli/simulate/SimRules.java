@@ -31,7 +31,9 @@ public final class SimRules {
         }
     }
 
-    /** As {@link #machine(String)}; a rank of trn2 is what {@code lnc} says, one core or two. */
+    /**
+     * Like {@link #machine(String)}; {@code lnc} says whether a rank of trn2 has one core or two.
+     */
     public static Machine machine(String nameOrPath, int lnc) {
         try {
             return Machines.of(nameOrPath, lnc);
@@ -40,9 +42,7 @@ public final class SimRules {
         }
     }
 
-    /**
-     * The algorithm of that name, for a problem whose A is gathered or whose products are summed.
-     */
+    /** The algorithm with this name, for a problem that gathers A or sums products. */
     static PlanWriter writer(Problem problem, String label) {
         return problem.sums() == null
                 ? OptionValues.algorithm(label)
@@ -58,17 +58,17 @@ public final class SimRules {
         return problem.summed(new Sums(inner, op.equals(ProblemSpec.ALL), order));
     }
 
-    /** What the ranks have of B, as records call it. */
+    /** What the ranks have of B, in the words of records. */
     static String rhs(boolean summed, boolean columnSharded) {
         return summed ? "row-sharded" : RhsOption.label(columnSharded);
     }
 
-    /** The search for a plan, if there can be such a problem and the machine has its rates. */
+    /** The search for a plan, if the problem is possible and the machine has its rates. */
     public static PlanSearch search(Machine machine, Problem problem) {
         return checked(new PlanSearch(machine, problem));
     }
 
-    /** The search, if there can be such a problem and its machine has the rates. */
+    /** The search, if its problem is possible and its machine has the rates. */
     public static PlanSearch checked(PlanSearch search) {
         Machine machine = search.machine();
         Problem problem = search.problem();

@@ -15,7 +15,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 
-/** Keeps what the first simulated ranks do, as timelines of executed calls are kept. */
+/** Keeps what the first simulated ranks do, as timelines like those of executed calls. */
 public final class SimTimelines implements SpanSink {
 
     /** Lanes before compute workers, each by number. */
@@ -24,14 +24,16 @@ public final class SimTimelines implements SpanSink {
                     .thenComparing(String::length)
                     .thenComparing(Comparator.naturalOrder());
 
-    /** Beyond this many ranks a record has the first one's spans only: there would be millions. */
+    /**
+     * With more ranks than this, a record has only the first one's spans: the rest would be huge.
+     */
     static final int MOST_RANKS_WITH_SPANS = 64;
 
     private final List<Map<String, List<Timeline.Span>>> tracksOfRank = new ArrayList<>();
     private final long[] endNs;
 
     /**
-     * @param ranks whose spans are kept, from rank 0 on
+     * @param ranks how many ranks' spans are kept, from rank 0 on
      */
     SimTimelines(int ranks) {
         endNs = new long[ranks];
@@ -94,7 +96,7 @@ public final class SimTimelines implements SpanSink {
         return new Timeline(rank, 0, endNs[rank], tracks);
     }
 
-    /** The ranks as a record has them. */
+    /** The ranks for a record. */
     public List<RunRecord.Rank> ranks(PlanSearch search, Candidate chosen) {
         Chunks chunks = search.chunks(chosen);
         List<RunRecord.Rank> ranks = new ArrayList<>();

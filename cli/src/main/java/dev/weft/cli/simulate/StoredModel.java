@@ -23,25 +23,25 @@ import java.util.function.Function;
 import java.util.function.Supplier;
 
 /**
- * The model of this machine among the user's caches, which auto reads. {@code calibrate} stores it,
- * or the first run that needs it. Any thread may call it.
+ * The model of this machine in the user's caches, which auto reads. {@code calibrate} stores it, or
+ * the first run that needs it. Thread-safe.
  */
 public final class StoredModel {
 
     private static final long LOOK_MS = 100;
 
-    /** What is kept is worth more time than the two seconds that an undisturbed one takes. */
+    /** A stored model is worth more time than the two seconds of an undisturbed measurement. */
     private static final Duration MOST = Duration.ofSeconds(6);
 
     private StoredModel() {}
 
     /**
      * Measures and stores a model for this engine and type of A, if there is none. One process at a
-     * time measures. If it cannot be stored, a fallback is told of, and the next run tries again;
-     * if other programs used the cores meanwhile, one after an hour does.
+     * time measures. If it cannot be stored, that is reported as a fallback, and the next run tries
+     * again; if other programs used the cores meanwhile, a run after an hour tries again.
      *
      * @param heartbeat called now and then meanwhile
-     * @return where it was stored; nothing if it was there, or could not be stored
+     * @return where it was stored; empty if it was there already, or could not be stored
      */
     public static Optional<Path> storeIfMissing(Gemm gemm, DType aType, Runnable heartbeat) {
         Function<DType, Gemm> engines = HostModel.engines(gemm, aType);
@@ -77,7 +77,7 @@ public final class StoredModel {
                             StandardOpenOption.WRITE,
                             LinkOption.NOFOLLOW_LINKS)) {
                 await(lock, heartbeat);
-                // Whoever had the lock before may have stored it.
+                // The previous holder of the lock may have stored it.
                 if (!isMissing(file, engines, aType)) {
                     return Optional.empty();
                 }
@@ -104,7 +104,7 @@ public final class StoredModel {
         return stored == null || !stored.engine().knows(aType);
     }
 
-    /** Others hold the lock for some seconds at most. */
+    /** Others hold the lock for a few seconds at most. */
     private static void await(FileChannel lock, Runnable heartbeat) throws IOException {
         try {
             while (!isHeld(lock)) {
@@ -121,7 +121,7 @@ public final class StoredModel {
         try {
             return lock.tryLock() != null;
         } catch (OverlappingFileLockException e) {
-            // Another thread of this process has it.
+            // Another thread of this process holds it.
             return false;
         }
     }

@@ -19,7 +19,7 @@ import java.util.function.Consumer;
  * Every combination of shapes, ranks, algorithms and cuts, priced on one machine.
  *
  * @param columnSharded whether ranks share the columns of B
- * @param splits chunks per source; 0 is the machine's own way to cut
+ * @param splits chunks per source; 0 for the machine's default
  */
 record Sweep(
         Machine machine,
@@ -34,14 +34,15 @@ record Sweep(
         boolean columnSharded,
         String op) {
 
-    /** More would take hours, and nobody reads as many rows. */
+    /** More would take hours, and nobody reads that many rows. */
     static final long MOST_COMBINATIONS = 10_000;
 
     /**
-     * @param price null where the machine cannot do it
+     * @param price null if the machine cannot do it
      * @param sequentialNs the cheapest sequential way of the same problem in the sweep's cuts
-     * @param best whether nothing in the sweep does the same problem on as many ranks in less time
-     * @param reason why the machine cannot do it; null where it can
+     * @param best whether nothing in the sweep is faster for the same problem on the same number of
+     *     ranks
+     * @param reason why the machine cannot do it; null if it can
      */
     record Row(
             Shape shape,
@@ -52,7 +53,7 @@ record Sweep(
             boolean best,
             String reason) {
 
-        /** NaN where there is nothing to compare. */
+        /** NaN if there is nothing to compare. */
         double speedup() {
             return price == null ? Double.NaN : sequentialNs / price.ns();
         }
@@ -62,7 +63,7 @@ record Sweep(
         }
     }
 
-    /** How a row's plan is cut, and what the machine takes for it. */
+    /** How a row's plan is cut, and its time on the machine. */
     record Price(int chunksPerSource, long chunkRows, int lanes, double ns, double limitFraction) {}
 
     /** What one group of rows is about. */
@@ -90,8 +91,8 @@ record Sweep(
     /**
      * In the order of the lists.
      *
-     * @param progress told of every row
-     * @param soFar given all rows whenever a problem has got all of its own
+     * @param progress advances with every row
+     * @param soFar receives all rows so far whenever a problem is complete
      */
     List<Row> rows(Progress progress, Consumer<List<Row>> soFar) {
         List<Row> rows = new ArrayList<>();
@@ -129,7 +130,7 @@ record Sweep(
 
     private PlanSearch search(Shape shape) {
         Problem problem = shape.problem(columnSharded, aType, outType);
-        // Every algorithm sums in the order that it has.
+        // Every algorithm sums in its own order.
         return SimRules.search(machine, SimRules.summed(problem, op, Order.WHOLE));
     }
 
@@ -142,7 +143,7 @@ record Sweep(
         return CallSpans.of(timelines.ranks(search, candidate), ranks, ranks);
     }
 
-    /** NaN where the machine cannot hold as many ranks; each row then has the reason. */
+    /** NaN if the machine cannot hold that many ranks; each row then has the reason. */
     private double sequentialNs(PlanSearch search) {
         double least = Double.NaN;
         for (int split : splits) {

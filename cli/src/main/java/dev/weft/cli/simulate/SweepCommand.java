@@ -170,7 +170,7 @@ public final class SweepCommand extends WeftCommand {
         }
     }
 
-    /** Of a sweep the call in which overlap pays most. */
+    /** Traces the sweep's call in which overlap pays most. */
     private void trace(SweepReport report, ReportFiles files, Console console) throws IOException {
         Row row =
                 report.rows().stream()

@@ -15,7 +15,7 @@ import java.io.IOException;
 import java.io.Writer;
 import java.util.List;
 
-/** A sweep for people, as comma separated values, and as JSON of docs/sweep-record.md. */
+/** A sweep for people, as comma-separated values, and as JSON of docs/sweep-record.md. */
 record SweepReport(Sweep sweep, List<Row> rows) {
 
     void print(Console console) {
@@ -112,7 +112,7 @@ record SweepReport(Sweep sweep, List<Row> rows) {
             json.writeNumberField("chunkRows", price.chunkRows());
             json.writeNumberField("lanes", price.lanes());
             json.writeNumberField("predictedUs", price.ns() / 1e3);
-            // Null where there is no sequential call to compare with.
+            // Null if there is no sequential call to compare with.
             Json.numberOrNull(json, "sequentialUs", row.sequentialNs() / 1e3);
             Json.numberOrNull(json, "speedup", row.speedup());
             json.writeNumberField("limitFraction", price.limitFraction());

@@ -8,9 +8,9 @@ import java.util.stream.LongStream;
 /**
  * Judges results of an epilogue against the same steps in float64, from the same fp32 sums, with
  * {@link StrictMath} and a series; it shares no code with what made them. Each step may be off by
- * one unit in the last place of fp32, and an error that it is given grows at most 1.13 times, by
- * the steepest slope of an activation; the last rounding adds half a unit of the output's type. Any
- * thread may call it.
+ * one unit in the last place of fp32, and makes earlier errors at most 1.13 times larger, by the
+ * steepest slope of an activation; the last rounding adds half a unit of the output's type.
+ * Thread-safe.
  */
 public record EpilogueJudge(EpilogueData data) {
 
@@ -20,10 +20,10 @@ public record EpilogueJudge(EpilogueData data) {
     private static final long MOST_ELEMENTS = 1 << 20;
 
     /**
-     * The largest error as a share of what is allowed, over all rows or, of many elements, rows at
-     * equal distances; infinite where something else than a NaN is in the place of one.
+     * The largest error as a share of what is allowed, over all rows or, if there are many
+     * elements, over rows at equal distances; infinite if a NaN is missing.
      *
-     * @param sums of the gate on the left and of up on the right, if swiglu joins them
+     * @param sums the sums; if swiglu joins them, the gate's on the left and up's on the right
      */
     public double worst(Matrix sums, Matrix results) {
         if (sums.rows() == 0 || sums.cols() == 0) {
@@ -108,7 +108,10 @@ public record EpilogueJudge(EpilogueData data) {
         return 2 * StrictMath.sqrt(2 / StrictMath.PI) * (x + 0.044715 * x * x * x);
     }
 
-    /** Of the standard normal: a series near zero, a continued fraction in the tails. */
+    /**
+     * The distribution function of the standard normal: a series near zero, a continued fraction in
+     * the tails.
+     */
     private static double distribution(double x) {
         double t = Math.abs(x);
         double density = StrictMath.exp(-t * t / 2) / StrictMath.sqrt(2 * StrictMath.PI);
@@ -131,7 +134,7 @@ public record EpilogueJudge(EpilogueData data) {
         return x < 0 ? tail : 1 - tail;
     }
 
-    /** Of neighbouring values of a type. */
+    /** The distance of neighbouring values of a type. */
     private static double spacing(DType type, double magnitude) {
         int least = type == DType.FP16 ? -14 : Float.MIN_EXPONENT;
         return Math.scalb(type.epsilon(), Math.max(Math.getExponent(magnitude), least));

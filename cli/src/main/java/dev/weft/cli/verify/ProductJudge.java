@@ -16,18 +16,18 @@ import java.util.stream.IntStream;
 import java.util.stream.LongStream;
 
 /**
- * Judges a product of all rows against float64: every row where that is affordable, else sampled
- * rows, all rows with infinities or NaNs, and Freivalds' check of the rest. Any thread may call it.
+ * Checks a product of all rows against float64: every row if that is affordable, otherwise sampled
+ * rows, all rows with infinities or NaNs, and Freivalds' check of the rest. Thread-safe.
  */
 public record ProductJudge(Shards shards, boolean transposeB, long seed) {
 
-    /** Up to this many multiply-adds every row is compared with its bound, otherwise a sample. */
+    /** Up to this many multiply-adds, every row is compared with its bound, otherwise a sample. */
     private static final double MAX_FULL_CHECK_STEPS = 0x1p30;
 
     /**
      * The share of {@code |A| x |B|} that the tensor cores' sums of 8-bit products may lose: they
-     * keep about 13 bits of the largest addend. Of normal data 2^-15 was lost at a K of 4096, and
-     * it falls with the root of K.
+     * keep about 13 bits of the largest addend. With normal data, 2^-15 was lost at a K of 4096;
+     * the loss falls with the root of K.
      */
     public static final double LOST_BY_FP8_SUMS = 0x1p-11;
 
@@ -41,7 +41,7 @@ public record ProductJudge(Shards shards, boolean transposeB, long seed) {
 
     /**
      * @param checkedRows rows that were compared element by element
-     * @param freivalds whether Freivalds' check accepts the rest; true where there is none
+     * @param freivalds whether Freivalds' check accepts the rest; true if there is none
      */
     public record Judgement(Deviation deviation, long checkedRows, boolean freivalds) {
 
@@ -65,7 +65,7 @@ public record ProductJudge(Shards shards, boolean transposeB, long seed) {
         if ((double) c.rows() * a.cols() * c.cols() <= MAX_FULL_CHECK_STEPS) {
             return new Judgement(oracle.check(c), c.rows(), true);
         }
-        // Of infinities and NaNs random signs tell nothing: whether they are right takes a look.
+        // Random signs say nothing about infinities and NaNs: these rows are compared.
         long[] notFinite = rowsNotFinite(c);
         long[] rows =
                 LongStream.concat(sampledRows(c.rows()), LongStream.of(notFinite))
@@ -104,7 +104,7 @@ public record ProductJudge(Shards shards, boolean transposeB, long seed) {
                         .filter(member -> shards.rows(member) > 0)
                         .mapToLong(shards::firstRow)
                         .flatMap(row -> LongStream.of(row, Math.max(0, row - 1)))
-                        // C may be a rank's rows alone.
+                        // C may be only one rank's rows.
                         .filter(row -> row < rows);
         return LongStream.concat(
                 LongStream.concat(edges, LongStream.of(rows - 1)),
@@ -114,7 +114,7 @@ public record ProductJudge(Shards shards, boolean transposeB, long seed) {
     /**
      * The sum of a product of all rows for each part of K that is not empty, in their order.
      *
-     * @param partType to which these products are rounded before they are added
+     * @param partType the type to which these products are rounded before they are added
      */
     public Matrix byParts(
             Gemm gemm,

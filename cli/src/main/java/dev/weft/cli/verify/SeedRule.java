@@ -8,8 +8,8 @@ import dev.weft.tensor.Matrix;
  * absolutely and relatively; more than 0.1% bad elements, or more than 1000 zeros where golden has
  * none, fail.
  *
- * <p>Two things are added, so that the rule judges the product and not the type or the size that
- * the user chose. Golden is first rounded to the output's type, of which one unit is no error: a
+ * <p>Two things are added, so that the rule checks the product and not the type or the size that
+ * the user chose. Golden is first rounded to the output's type, and one unit of it is no error: a
  * sum near the middle of two values may be rounded either way. And above a K of 4096 the absolute
  * limit grows with K, as errors of fp32 sums do: on an H200 0.2% of the sums of 16384 standard
  * normal products were off by more than 1e-3 both ways.
@@ -22,7 +22,7 @@ record SeedRule(long bad, long zeros, long elements) {
     private static final long MAX_ZEROS = 1000;
 
     /**
-     * @param k of the product
+     * @param k the K of the product
      */
     static SeedRule judge(Matrix golden, Matrix output, long k) {
         DType type = output.dtype();

@@ -17,15 +17,15 @@ import java.nio.file.Files;
 import java.util.List;
 
 /**
- * Judges the output files of all ranks: bit for bit against a reference, and that against float64,
- * as {@link ProductJudge} does. The reference is one single-threaded product of all rows, or the
- * sum of one for each part of K where that is the order that was asked for; for outputs of GPUs,
- * whose sums have another order, it is the first rank's output, and the ranks have compared each
- * with its own unfused product. An output that differs from the reference is judged by itself;
- * whether it may differ is for the promise to say.
+ * Checks the output files of all ranks: bit for bit against a reference, and the reference against
+ * float64, as {@link ProductJudge} does. The reference is one single-threaded product of all rows,
+ * or the sum of one for each part of K if that order was requested. For outputs of GPUs, which sum
+ * in another order, it is the first rank's output, and each rank has compared its output with its
+ * own unfused product. An output that differs from the reference is checked separately; the promise
+ * says whether it may differ.
  *
- * <p>With an epilogue the product in fp32 is what is judged against float64; the reference is the
- * epilogue of that, judged by {@link EpilogueJudge}; and every output must have its bits. On GPUs
+ * <p>With an epilogue, the product in fp32 is checked against float64. The reference is the
+ * epilogue of that, checked by {@link EpilogueJudge}, and every output must have its bits. On GPUs
  * the ranks do so themselves.
  */
 public final class Verifier {
@@ -48,7 +48,7 @@ public final class Verifier {
     private Verification found;
 
     /**
-     * @param unfused what makes the reference; null where the first output is it
+     * @param unfused the engine of the reference; null if the first output is the reference
      * @param epilogue its steps; null where there is none
      */
     private Verifier(
@@ -89,8 +89,8 @@ public final class Verifier {
     /**
      * For outputs that the ranks have compared with their own unfused products.
      *
-     * @param epilogue its steps; null where there is none. The ranks have judged the sums and their
-     *     epilogue: what is left is that all ranks have the same
+     * @param epilogue its steps; null where there is none. The ranks have checked the sums and
+     *     their epilogue: it remains to check that all have the same
      */
     public static Verifier ofCompared(
             Operands operands,
@@ -111,13 +111,14 @@ public final class Verifier {
         return steps / GOLDEN_STEPS_PER_SECOND / cores;
     }
 
-    /** Whether golden is made without being asked for. */
+    /** Whether golden is made without being requested. */
     public static boolean goldenIsQuick(double seconds) {
         return seconds <= MOST_GOLDEN_SECONDS;
     }
 
     /**
-     * @param gatheredExact what the ranks found of their gathered A, null if they did not look
+     * @param gatheredExact whether the ranks found gathered A to be exact; null if they did not
+     *     check
      * @param keptEqual whether the products that came with it equalled the measured ones
      * @param keptWithinBound whether they kept to the float64 bound
      */
@@ -125,7 +126,7 @@ public final class Verifier {
         return verify(gatheredExact, keptEqual, keptWithinBound, 0, folder.outputs());
     }
 
-    /** The outputs of ranks {@code from} to {@code outputs} - 1 alone. */
+    /** Checks only the outputs of ranks {@code from} to {@code outputs} - 1. */
     public Verification verify(
             Boolean gatheredExact,
             boolean keptEqual,
@@ -163,14 +164,14 @@ public final class Verifier {
         return found;
     }
 
-    /** Ranks of one group that hold the same B. */
+    /** Checks ranks of one group that hold the same B. */
     private void verifyPart(List<Integer> ranks) {
         int first = ranks.getFirst();
         try (Arena arena = Arena.ofShared()) {
             Matrix a = Operands.gatheredA(operands, problem, first, arena);
             Matrix b = Operands.wholeB(operands, problem, first, arena);
             if (unfused == null && problem.sums() != null) {
-                // Each rank has compared its rows, and judged them if there is an epilogue.
+                // Each rank has compared its rows, and checked them if there is an epilogue.
                 if (epilogue == null) {
                     ranks.forEach(rank -> judgeRows(a, b, rank));
                 }
@@ -212,14 +213,12 @@ public final class Verifier {
                 : judge.byParts(unfused, a, b, problem.inner(rank), partType(), type, arena);
     }
 
-    /** To which each rank's sums are rounded before they are added. */
+    /** The type to which each rank's sums are rounded before they are added. */
     private DType partType() {
         return order == Order.BY_RANK_BF16 ? DType.BF16 : DType.FP32;
     }
 
-    /**
-     * Half a unit of each rank's sums, which together are at most |A| x |B|; or of sums of a GPU.
-     */
+    /** Half a unit of each rank's sums, in total at most |A| x |B|; or of a GPU's sums. */
     private double lostByParts() {
         if (problem.fp8() != null && unfused == null) {
             return ProductJudge.LOST_BY_FP8_SUMS;
@@ -242,7 +241,7 @@ public final class Verifier {
         }
     }
 
-    /** The reference's sums with the epilogue of the rank, which is judged. */
+    /** The reference's sums with the rank's epilogue, which is checked. */
     private Matrix finished(Matrix sums, int rank, Arena arena) {
         EpilogueData data = EpilogueData.of(epilogue, problem, rank, arena);
         Matrix target = data.finished(sums, problem.outType(), arena);
@@ -252,7 +251,7 @@ public final class Verifier {
     }
 
     /**
-     * @param worst the largest error as a share of what is allowed; NaN where it was not looked at
+     * @param worst the largest error as a share of what is allowed; NaN if it was not checked
      */
     private Verification ofEpilogue(boolean bitwise, double worst) {
         return new Verification(promise, null, bitwise, worst <= 1, null, 0, 0, 0, 0, false, 0);
@@ -269,7 +268,7 @@ public final class Verifier {
 
     /**
      * @param bitwise whether C is the reference
-     * @param firstRow that C begins with
+     * @param firstRow the first row of C
      */
     private void judge(Matrix a, Matrix b, Matrix c, boolean bitwise, int rank, long firstRow) {
         Judgement judged = new ProductJudge(problem, rank).judge(a, b, c, lostByParts());
@@ -289,7 +288,7 @@ public final class Verifier {
                                 judged.deviation().notFinite()));
     }
 
-    /** Null where there is no golden. */
+    /** Null if there is no golden. */
     private Boolean seedRule(Matrix c, int rank, long firstOfC) {
         if (golden == null) {
             return null;
@@ -301,7 +300,7 @@ public final class Verifier {
         return SeedRule.judge(expected, c, problem.k()).passed();
     }
 
-    /** Null where there is none. */
+    /** Null if there is none. */
     private Matrix golden(Arena arena) {
         return Files.isRegularFile(folder.golden()) && goldenBelongsHere()
                 ? DataFolder.read(
@@ -314,9 +313,9 @@ public final class Verifier {
     }
 
     /**
-     * The user's own files have no golden, nor have quantized inputs and results of an epilogue,
-     * and the seed's rule knows nothing of parts in bf16; one of an earlier run may lie in the
-     * folder.
+     * Whether golden applies. The user's own files, quantized inputs and results of an epilogue
+     * have none, and the seed's rule does not cover parts in bf16; one of an earlier run may be in
+     * the folder.
      */
     private boolean goldenBelongsHere() {
         return !problem.data().equals(ProblemSpec.FILES)

@@ -17,7 +17,7 @@ import java.nio.file.Path;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 
-/** {@code weft verify}: the output files of an earlier run, or of another program, once more. */
+/** {@code weft verify}: checks the output files of an earlier run, or of another program, again. */
 @Command(
         name = "verify",
         description = {

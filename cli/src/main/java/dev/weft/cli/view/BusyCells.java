@@ -9,9 +9,9 @@ import java.util.List;
 import java.util.stream.IntStream;
 
 /**
- * What the workers of one kind of a rank did, in equal slices of a call's time: the share of it in
- * which they were busy, in which they waited, and for whose rows they were busy most. To have more
- * to do and not do it is to wait; before the call and after the last span a worker is idle.
+ * What the workers of one kind of a rank did, in equal slices of a call's time: the share in which
+ * they were busy, the share in which they waited, and whose rows kept them busy most. A worker that
+ * has more to do and is not busy waits; before the call and after its last span it is idle.
  */
 final class BusyCells {
 
@@ -49,14 +49,14 @@ final class BusyCells {
     private void add(int column, double fromNs, double endNs) {
         int last = ns.length - 1;
         for (int cell = Math.clamp((long) (fromNs / cellNs), 0, last); fromNs < endNs; cell++) {
-            // The last cell takes the rest.
+            // The last cell gets the rest.
             double untilNs = cell == last ? endNs : Math.min(endNs, (cell + 1) * cellNs);
             ns[cell][column] += untilNs - fromNs;
             fromNs = untilNs;
         }
     }
 
-    /** Whether there was anyone to do this kind of work. */
+    /** Whether there was no worker of this kind. */
     boolean isEmpty() {
         return workers == 0;
     }
@@ -84,7 +84,7 @@ final class BusyCells {
         return most;
     }
 
-    /** Of the whole call. */
+    /** The busy share of the whole call. */
     double busyShare() {
         return IntStream.range(0, ns.length).mapToDouble(this::busyShare).sum() / ns.length;
     }

@@ -9,13 +9,13 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 
 /**
- * The page of something under way, for {@code --watch}: progress, what was measured so far, and at
- * the end the report. Pages are made when a browser asks, not by those who measure. Any thread may
- * tell it something.
+ * The page of a running command, for {@code --watch}: progress, what was measured so far, and at
+ * the end the report. Pages are made when a browser asks, not by the threads that measure.
+ * Thread-safe.
  */
 public final class LivePage implements AutoCloseable {
 
-    /** A page that is open asks about once a second. */
+    /** An open page asks about once a second. */
     private static final long READER_NS = TimeUnit.SECONDS.toNanos(5);
 
     private static final long LOOK_MS = 20;
@@ -32,7 +32,7 @@ public final class LivePage implements AutoCloseable {
         this.server = new PageServer(0, this::edition);
     }
 
-    /** Null where nobody wants to watch. */
+    /** Null if it is not wanted. */
     public static LivePage open(boolean wanted, String title, Console console, PrintWriter err) {
         if (!wanted) {
             return null;
@@ -40,7 +40,7 @@ public final class LivePage implements AutoCloseable {
         LivePage page = new LivePage(title);
         String told = "Watch it at " + page.server.address();
         if (console.quiet()) {
-            // Who wants nothing on standard output still has to find it.
+            // With --quiet, nothing goes to standard output, but the user needs the address.
             err.println(told);
             err.flush();
         } else {
@@ -49,7 +49,7 @@ public final class LivePage implements AutoCloseable {
         return page;
     }
 
-    /** Looked at only if somebody asks, and then once, however often they ask. */
+    /** Computed only if somebody asks, and then only once. */
     private static final class Once {
 
         private final Supplier<ShownRun> maker;
@@ -78,7 +78,7 @@ public final class LivePage implements AutoCloseable {
             rows = sweep;
             at = version;
         }
-        // Not under the lock: it takes its time, and ranks must not wait for it.
+        // Not under the lock: it is slow, and ranks must not wait for it.
         return new PageServer.Edition(
                 at,
                 () -> {
@@ -92,7 +92,7 @@ public final class LivePage implements AutoCloseable {
         version++;
     }
 
-    /** What is known of the run so far. */
+    /** Shows what is known about the run so far. */
     public synchronized void show(Supplier<ShownRun> soFar) {
         run = new Once(soFar);
         version++;
@@ -108,7 +108,7 @@ public final class LivePage implements AutoCloseable {
         ended((String) null);
     }
 
-    /** Tells that it has ended; {@code failed} is null where all went well. */
+    /** Notes that it has ended; {@code failed} is null if all went well. */
     public synchronized void ended(String failed) {
         progress = new PageData.Progress("done", 1, 1, true, failed);
         version++;
@@ -118,7 +118,7 @@ public final class LivePage implements AutoCloseable {
         return version;
     }
 
-    /** Waits until who looks at the page has seen the newest of it, some seconds at most. */
+    /** Waits until open pages have the newest version, for some seconds at most. */
     public void awaitReaders() {
         try {
             while (server.hasReader(READER_NS) && server.servedVersion() < version()) {

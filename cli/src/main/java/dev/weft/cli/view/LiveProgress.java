@@ -2,7 +2,7 @@ package dev.weft.cli.view;
 
 import dev.weft.cli.console.Progress;
 
-/** Progress on the terminal that a live page is told of too. Any thread may advance it. */
+/** Progress on the terminal and on a live page. Any thread may advance it. */
 public class LiveProgress extends Progress {
 
     private final Progress terminal;

@@ -27,12 +27,14 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Supplier;
 
 /**
- * One page and its data over HTTP, for this machine's browsers alone: it listens on loopback, its
- * address holds a random token, and a request must name this server as its host, or a page from
- * elsewhere could reach it by a name of its own. It knows two addresses and reads no file.
+ * One page and its data over HTTP, only for this machine's browsers: it listens on loopback, its
+ * address contains a random token, and a request must name this server as its host, since otherwise
+ * a page from elsewhere could reach it under another name. It knows two addresses and reads no
+ * file.
  *
- * <p>Whoever sends half a request or does not read the answer costs little, and not for long: there
- * is one copy of an edition for all that ask for it, connections are few, and both have a deadline.
+ * <p>A client that sends half a request or does not read the answer costs little, and not for long:
+ * all clients share one copy of an edition, connections are few, and both directions have a
+ * deadline.
  */
 final class PageServer implements AutoCloseable {
 
@@ -43,7 +45,7 @@ final class PageServer implements AutoCloseable {
     private static final int USUAL_PORT = 80;
     private static final int WRONG_HOST = 421;
 
-    /** Some windows of a browser, of which each may have six; more are closed at once. */
+    /** Enough for several browser windows with six connections each; more are closed at once. */
     static final int MOST_CONNECTIONS = 64;
 
     /** The JDK's server keeps a buffer of twice the largest write for each connection. */
@@ -51,11 +53,11 @@ final class PageServer implements AutoCloseable {
 
     private static final int REQUEST_SECONDS = 10;
 
-    /** Includes the making of the page, which takes long where a record is large. */
+    /** Includes making the page, which takes long for a large record. */
     private static final int ANSWER_SECONDS = 60;
 
     static {
-        // Read once, by the first server of the process; there is no other way to say it.
+        // Read once, by the first server of the process; there is no other way to set it.
         limit("jdk.httpserver.maxConnections", MOST_CONNECTIONS);
         limit("sun.net.httpserver.maxReqTime", REQUEST_SECONDS);
         limit("sun.net.httpserver.maxRspTime", ANSWER_SECONDS);
@@ -65,7 +67,7 @@ final class PageServer implements AutoCloseable {
     private final String path;
     private final HttpServer server;
 
-    /** One for each request: none that is sent by halves keeps others waiting. */
+    /** One thread for each request: an incomplete request does not keep others waiting. */
     private final ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor();
 
     private final Shared pages = new Shared();
@@ -75,7 +77,7 @@ final class PageServer implements AutoCloseable {
     private volatile long askedNs = System.nanoTime();
     private volatile boolean asked;
 
-    /** The newest edition in bytes, made once however many ask for it. */
+    /** The newest edition in bytes, made once for all clients. */
     private static final class Shared {
 
         private long version = -1;
@@ -94,19 +96,19 @@ final class PageServer implements AutoCloseable {
         }
     }
 
-    /** Writes a page, or its data alone. */
+    /** Writes a page, or only its data. */
     private interface Form {
         void write(PageData page, String weftVersion, Writer writer) throws IOException;
     }
 
-    /** An option that the user has given to Java stays. */
+    /** Keeps a value that the user has given to Java. */
     private static void limit(String property, int value) {
         if (System.getProperty(property) == null) {
             System.setProperty(property, Integer.toString(value));
         }
     }
 
-    /** Listens on a port, or with 0 on any that is free. */
+    /** Listens on a port; 0 means any free one. */
     PageServer(int port, Supplier<Edition> editions) {
         this.editions = editions;
         byte[] token = new byte[TOKEN_BYTES];
@@ -125,7 +127,7 @@ final class PageServer implements AutoCloseable {
         server.start();
     }
 
-    /** Where the page is. */
+    /** The address of the page. */
     String address() {
         return "http://" + host() + path;
     }
@@ -140,12 +142,12 @@ final class PageServer implements AutoCloseable {
         return server.getAddress().getPort();
     }
 
-    /** Whether somebody has asked for anything within the last so many nanoseconds. */
+    /** Whether there was a request within the last {@code withinNs} nanoseconds. */
     boolean hasReader(long withinNs) {
         return asked && System.nanoTime() - askedNs < withinNs;
     }
 
-    /** The newest version that a page has got. */
+    /** The newest version that a page has received. */
     long servedVersion() {
         return servedVersion.get();
     }
@@ -164,7 +166,7 @@ final class PageServer implements AutoCloseable {
             } else {
                 reads();
                 give(exchange, asksFor.equals(path));
-                // Again: a large page takes its time.
+                // Again: a large page takes long.
                 reads();
             }
         } catch (RuntimeException e) {
@@ -214,7 +216,7 @@ final class PageServer implements AutoCloseable {
                 HttpURLConnection.HTTP_OK,
                 wholePage ? "text/html" : "application/json",
                 bytes);
-        // Only now is it on its way: who waits for this may close the server.
+        // Only now is it on its way: a waiting thread may close the server.
         exchange.close();
         servedVersion.accumulateAndGet(edition.version(), Math::max);
     }

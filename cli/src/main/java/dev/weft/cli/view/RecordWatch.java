@@ -8,7 +8,7 @@ import java.nio.file.Path;
 import java.nio.file.attribute.BasicFileAttributes;
 import java.util.List;
 
-/** The page of some records; a new edition of it whenever they have changed. Thread safe. */
+/** The page of some records; there is a new edition whenever they have changed. Thread-safe. */
 final class RecordWatch {
 
     private final List<Path> records;
@@ -51,7 +51,7 @@ final class RecordWatch {
         return new PageData("Weft", progress, List.of(), null);
     }
 
-    /** Changes when a file does: when it was written, its size and which file it is. */
+    /** Changes when a file does: its time, its size, and which file it is. */
     private String state() {
         StringBuilder state = new StringBuilder();
         for (Path file : records) {

@@ -26,7 +26,7 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
 
-/** {@code weft report}: pages and traces out of records. */
+/** {@code weft report}: pages and traces from records. */
 @Command(
         name = "report",
         mixinStandardHelpOptions = true,
@@ -192,7 +192,7 @@ public final class ReportCommand implements Callable<Integer> {
         try (PageServer server = new PageServer(port, editions)) {
             spec.commandLine().getOut().println(server.address());
             if (spec.commandLine().getOut().checkError()) {
-                // Nobody knows the address; the reason is told at the end.
+                // Nobody knows the address; the reason is printed at the end.
                 return 0;
             }
             // Until a signal ends the process.

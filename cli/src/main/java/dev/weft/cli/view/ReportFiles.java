@@ -15,7 +15,7 @@ import java.util.Arrays;
 import java.util.Locale;
 import java.util.Map;
 
-/** Where {@code --report} and {@code --trace} write; each file is there whole or not at all. */
+/** Where {@code --report} and {@code --trace} write; files are written completely or not at all. */
 public final class ReportFiles {
 
     private final ReportOptions options;
@@ -31,7 +31,7 @@ public final class ReportFiles {
         this.trace = TextTarget.file("--trace", options.trace);
     }
 
-    /** Another ending would promise another kind of file. */
+    /** Another extension would suggest another kind of file. */
     private static void checkEnding(String option, String file, String... endings) {
         if (file == null) {
             return;

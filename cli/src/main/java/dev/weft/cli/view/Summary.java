@@ -11,13 +11,13 @@ import dev.weft.report.Views;
 import java.util.OptionalDouble;
 import java.util.function.Function;
 
-/** The summary that people read, in the form of the Ascend example with a few lines more. */
+/** The summary for people, in the form of the Ascend example with a few more lines. */
 public record Summary(Console console) {
 
-    /** More than noise makes of a perfect overlap. */
+    /** More than noise can make of a perfect overlap. */
     private static final double UNBELIEVABLE = 1.1;
 
-    /** Less is 100.0% in print. */
+    /** Less is printed as 100.0%. */
     private static final double OVER = 1.0005;
 
     private static final String LIMIT = "%.1f%% of max(compute-only, comm-only) / pipelined";
@@ -46,7 +46,10 @@ public record Summary(Console console) {
         };
     }
 
-    /** The views and what they come to, under a heading that says whether it was right. */
+    /**
+     * Prints the views and their results, under a heading that says whether the product was
+     * correct.
+     */
     public void views(RunRecord record, String what) {
         boolean passed = record.verification() == null || record.verification().passed();
         Views views = record.views();
@@ -77,7 +80,7 @@ public record Summary(Console console) {
         }
     }
 
-    /** What it comes to, as the last line; a result that is wrong comes to nothing. */
+    /** Prints the conclusion as the last line; there is none if the result is wrong. */
     public void conclusion(RunRecord record) {
         if (record.verification() == null || record.verification().passed()) {
             console.print(Conclusion.of(record).sentence());
@@ -88,7 +91,7 @@ public record Summary(Console console) {
         double speedup = views.speedup();
         return Double.isNaN(conclusion.noise())
                 ? text("%.2fx over sequential", speedup)
-                // It is 1 / (1 - saved): so much it changes with saved.
+                // The speedup is 1 / (1 - saved): this is how it changes with saved.
                 : text(
                         "%.2fx (+-%.2f) over sequential",
                         speedup, speedup * conclusion.noise() / (1 - conclusion.saved()));
@@ -126,7 +129,7 @@ public record Summary(Console console) {
                 + " copy streams per rank";
     }
 
-    /** Nothing is faster than its limit: where it seems so, the views were not measured alike. */
+    /** Nothing is faster than its limit: if it seems so, the views were not measured alike. */
     static String limit(double fraction) {
         String share = text(LIMIT, 100 * fraction);
         if (fraction < OVER) {
@@ -202,7 +205,7 @@ public record Summary(Console console) {
         console.print(text("  %-14s%s", label, value));
     }
 
-    /** A view's time, beside which stands what another machine would take. */
+    /** A view's time, followed by the prediction for another machine. */
     public static String time(RunRecord record, Function<Views, Samples> view) {
         Samples samples = view.apply(record.views());
         if (record.views().predicted()) {

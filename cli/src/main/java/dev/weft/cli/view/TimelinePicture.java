@@ -13,8 +13,8 @@ import java.util.stream.IntStream;
 
 /**
  * A call as a picture of a few lines for the terminal: for each rank, how busy its compute workers
- * and its lanes were as time went by, and where they waited. Lines are no wider than asked for, if
- * that is 40 columns or more.
+ * and its lanes were over time, and when they waited. Lines are no wider than requested, if that is
+ * 40 columns or more.
  */
 public final class TimelinePicture {
 
@@ -26,7 +26,7 @@ public final class TimelinePicture {
     private static final int TICK_CELLS = 10;
     private static final String UNIT = " ms";
 
-    /** By how busy a cell is; never the full block, so that lines stay apart. */
+    /** By how busy a cell is; never the full block, so that lines stay separate. */
     private static final String BLOCKS = "▁▂▃▄▅▆▇";
 
     private static final String COMPUTE = "compute ";
@@ -41,7 +41,7 @@ public final class TimelinePicture {
 
     /**
      * @param width columns of the terminal
-     * @param ascii whether to do without Unicode's blocks
+     * @param ascii whether to avoid Unicode's blocks
      */
     TimelinePicture(CallSpans call, int width, boolean ascii, Colours colours) {
         this.call = call;
@@ -54,8 +54,8 @@ public final class TimelinePicture {
     }
 
     /**
-     * Draws a call as wide and as colourful as this process's terminal is; nothing where nobody
-     * looks or no rank told what it did.
+     * Draws a call to fit this process's terminal and its colours; nothing if the command is quiet
+     * or there are no spans.
      *
      * @param what the call is, in words
      */
@@ -77,7 +77,7 @@ public final class TimelinePicture {
                 Colours.ofProcess());
     }
 
-    /** Columns of the terminal, as far as the environment tells. */
+    /** Columns of the terminal, as far as the environment says. */
     public static int width(Map<String, String> environment) {
         String columns = environment.getOrDefault("COLUMNS", "");
         return columns.matches("[1-9][0-9]{0,3}") ? Integer.parseInt(columns) : USUAL_WIDTH;
@@ -88,7 +88,7 @@ public final class TimelinePicture {
         return charset.canEncode() && charset.newEncoder().canEncode(BLOCKS + "░╵");
     }
 
-    /** None where the call has no spans. */
+    /** Empty if the call has no spans. */
     public List<String> lines() {
         if (call.size() == 0 || call.endNs() == 0) {
             return List.of();
@@ -166,7 +166,7 @@ public final class TimelinePicture {
         return " ".repeat(labelWidth) + axis + " ".repeat(cells - axis.length()) + " busy";
     }
 
-    /** The smallest of 1, 2, 5, 10, 20 and so on, and their tenths, that is no less. */
+    /** The smallest of 1, 2, 5, 10, 20 and so on, and their tenths, from {@code least} on. */
     private static double roundStep(double least) {
         double power = Math.pow(10, Math.floor(Math.log10(least)));
         return power
@@ -185,7 +185,7 @@ public final class TimelinePicture {
         return colours.shown() ? legend + sources(busy.length() + 11) : legend;
     }
 
-    /** The colours of the sources, as many as find room behind what the line has already. */
+    /** The colours of the sources, as many as fit behind what the line already has. */
     private String sources(int taken) {
         String head = "  rows of rank";
         int room = labelWidth + cells + PERCENT_WIDTH - taken - head.length();
