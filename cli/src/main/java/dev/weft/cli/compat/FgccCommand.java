@@ -172,7 +172,7 @@ public final class FgccCommand extends ProductCommand {
         return slicedRing(group, lnc, channels(group), path(group) == Fgcc.Path.SBUF);
     }
 
-    /** As {@code 4}, or as {@code 2/4} where groups differ. */
+    /** Like {@code 4}, or {@code 2/4} if groups differ. */
     private String each(Function<List<Integer>, Object> what) {
         return run.groups().groups().stream()
                 .map(group -> what.apply(group).toString())

@@ -22,10 +22,10 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * What is told of a gather, of which a record has one view, comm-only; in the place of the unfused
- * call stands the plain copy, which is not simulated.
+ * The results of a gather. Its record has one view, comm-only; instead of the unfused call it has
+ * the plain copy, which is not simulated.
  *
- * @param programs of a rank that have tiles
+ * @param programs how many programs of a rank have tiles
  */
 record GatherReport(GatherRun run, RunRecord record, int programs) {
 

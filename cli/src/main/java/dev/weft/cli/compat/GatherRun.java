@@ -21,8 +21,8 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * One rank's part of {@code weft gather}: the gather and, in turns with it, a plain copy of as many
- * bytes, by all ranks at once. Its times are those of all ranks together.
+ * One rank's part of {@code weft gather}: the gather and, alternating with it, a plain copy of the
+ * same number of bytes, by all ranks at once. Its times are those of all ranks together.
  *
  * @param lnc programs per rank, for the tiled gather
  */
@@ -73,8 +73,8 @@ record GatherRun(
         int iterations = command.rounds.iterations();
         progress.begin("gathering", (long) FIRST_CALLS + warmup + iterations);
         boolean exact = true;
-        // Other data first, twice, since operators have two sets of buffers: what a measured
-        // call failed to move would be seen.
+        // Other data first, twice, since operators have two sets of buffers: so a measured call
+        // that fails to move something is noticed.
         for (int call = 0; call < FIRST_CALLS; call++) {
             M other = site.put(input(world, seed + 1));
             world.barrier();
@@ -105,7 +105,7 @@ record GatherRun(
         }
         exact &= isExact(site, out, world, seed);
         RankPlan plan = gather.plan();
-        // A gather is comm-only; in the place of the unfused call stands the plain copy.
+        // A gather is comm-only; the plain copy takes the place of the unfused call.
         RankReport report =
                 new RankReport(
                         plan.name(),
@@ -130,7 +130,7 @@ record GatherRun(
                 report);
     }
 
-    /** What a rank gets from its peers in a call, in a group of {@code tp}. */
+    /** The bytes that a rank gets from its peers in a call, in a group of {@code tp}. */
     long receivedBytes(int tp) {
         return (tp - 1) * m * k * type.bytes();
     }
@@ -152,8 +152,8 @@ record GatherRun(
     }
 
     /**
-     * From the first rank's start to the last one's end where they share a clock, as those of one
-     * host do; else what the slowest took.
+     * From the first rank's start to the last one's end if they share a clock, as on one host;
+     * otherwise the time of the slowest.
      */
     private static long wall(Fabric world, long startNs, long endNs) {
         if (world.hosts().count() > 1) {

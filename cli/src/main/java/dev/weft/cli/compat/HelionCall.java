@@ -24,8 +24,8 @@ import java.util.Optional;
 import java.util.function.Supplier;
 
 /**
- * Helion's call and its two halves, with buffers that all calls use again. Its times are those of
- * this host's clock, from before the call until its result is there.
+ * Helion's call and its two halves, with buffers that all calls reuse. Its times are by this host's
+ * clock, from before the call until its result is there.
  *
  * @param <M> the type of matrix: in host memory, or on a GPU
  */
@@ -35,8 +35,8 @@ final class HelionCall<M> implements SourceCall<M> {
      * The calls in one kind of memory.
      *
      * @param whole gathers and multiplies
-     * @param gather after which all chunks are ready
-     * @param multiply what has been gathered
+     * @param gather makes all chunks ready
+     * @param multiply multiplies what has been gathered
      */
     private record Calls<M>(
             String engine,
@@ -135,7 +135,7 @@ final class HelionCall<M> implements SourceCall<M> {
         return elapsed;
     }
 
-    /** The call does not tell what its halves did when; of it only begin and end are known. */
+    /** The call does not report its halves; only its start and end are known. */
     private Timeline timeline(long startNs, long elapsedNs) {
         int rank = at.group().rank();
         Timeline.Span span =
@@ -149,7 +149,7 @@ final class HelionCall<M> implements SourceCall<M> {
         return timeline;
     }
 
-    /** The measured call's, which was fresh: no other call has written it. */
+    /** The measured call's product, which was new: no other call has written it. */
     @Override
     public M product() {
         return last.c();

@@ -114,7 +114,7 @@ public final class HelionCommand extends ProductCommand {
         return HelionCall.onDevice(at, splits);
     }
 
-    /** The example's comparison, with the fused operator's result, element by element. */
+    /** The example's comparison with the fused operator's result, element by element. */
     @Override
     boolean isRight(Deviation deviation, Matrix product, Matrix fused) {
         for (long row = 0; row < product.rows(); row++) {

@@ -22,7 +22,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
-/** A command that multiplies what it gathers; its outcome is a run record with more to it. */
+/** A command that multiplies what it gathers; its result is a run record with additions. */
 abstract class ProductCommand extends SourceCommand<ProductRun> {
 
     /** All rows of a group's A, by its number; filled as needed, in the run's arena. */
@@ -35,13 +35,13 @@ abstract class ProductCommand extends SourceCommand<ProductRun> {
     /** Prepares the call in host memory. Collective. */
     abstract SourceCall<Matrix> onHost(At<Matrix, SourceSite.Host> at);
 
-    /** Likewise on a GPU. */
+    /** Prepares the call on a GPU. Collective. */
     abstract SourceCall<DeviceMatrix> onDevice(At<DeviceMatrix, SourceSite.Device> at);
 
     /**
      * The source's own rule.
      *
-     * @param fused the fused operator's product; null unless ranks have a B of their own
+     * @param fused the fused operator's product; null unless each rank has its own B
      */
     abstract boolean isRight(Deviation deviation, Matrix product, Matrix fused);
 
@@ -50,13 +50,13 @@ abstract class ProductCommand extends SourceCommand<ProductRun> {
         return false;
     }
 
-    /** What runs, after the number of ranks. */
+    /** A description of what runs, printed after the number of ranks. */
     abstract String describe(int world);
 
-    /** Writes what the source calls the problem. */
+    /** Writes the problem in the source's terms. */
     abstract void writeProblem(JsonGenerator json) throws IOException;
 
-    /** How a ring of slices is priced, of which {@code lnc} programs make a rank. */
+    /** How a ring of slices is priced, with {@code lnc} programs per rank. */
     final PlanSearch slicedRing(List<Integer> group, int lnc, int channels, boolean onChip) {
         return PlanSearch.ofSlicedRing(
                 SimRules.machine(mode.machine, lnc),
@@ -95,7 +95,7 @@ abstract class ProductCommand extends SourceCommand<ProductRun> {
                         mode.cuda() ? "GPU" : "CPU");
     }
 
-    /** In the source's words. */
+    /** A rank's line, in the source's words. */
     @Override
     final String line(SourceReport report) {
         return text(
@@ -112,7 +112,7 @@ abstract class ProductCommand extends SourceCommand<ProductRun> {
         return "shape=" + Arrays.toString(report.shape());
     }
 
-    /** What is found besides the errors, and the verdict. */
+    /** The findings besides the errors, and the verdict. */
     String verdict(SourceReport report) {
         Verification judged = report.judged();
         boolean sampled = judged.checkedRows() < judged.totalRows();

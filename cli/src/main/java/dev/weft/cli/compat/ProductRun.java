@@ -26,8 +26,9 @@ import java.lang.foreign.Arena;
 import java.util.function.Supplier;
 
 /**
- * One rank's part of a command that multiplies what it gathers: makes the inputs from the seed,
- * measures the source's call and the unfused one in turns, and judges the product of one more call.
+ * One rank's part of a command that multiplies what it gathers: generates the inputs from the seed,
+ * alternately measures the source's call and the unfused one, and checks the product of one more
+ * call.
  *
  * <p>A rank in no group does the same alone, without rows.
  */
@@ -45,19 +46,22 @@ record ProductRun(
     /**
      * A rank with its operands.
      *
-     * @param group the rank's, of which {@code world} has several or one
+     * @param group the rank's group, one of those in {@code world}
      * @param b the rank's own B
      * @param shard the rank's rows of A
      */
     record At<M, S extends SourceSite<M>>(
             ProductRun run, Fabric world, Fabric group, S site, M b, Matrix shard) {
 
-        /** The call of a prepared operator, which gets the shard. */
+        /** The call of a prepared operator, with the shard in place. */
         SourceCall<M> call(Operator<M> operator, long[] shape, String path, Runnable release) {
             return new SourceCall.OfOperator<>(world, site, operator, shape, path, release);
         }
 
-        /** Both halves of the operator's memory get the shard, by a call each that only gathers. */
+        /**
+         * Puts the shard into both halves of the operator's memory, by a call for each that only
+         * gathers.
+         */
         void place(Operator<M> operator) {
             for (int half = 0; half < 2; half++) {
                 world.barrier();
@@ -65,7 +69,8 @@ record ProductRun(
                 world.barrier();
                 operator.callInPlace(View.COMM_ONLY);
             }
-            // Reserving memory may wait for what runs on a GPU: nobody does so before all are done.
+            // Reserving memory may wait for what runs on a GPU: no rank does so before all are
+            // done.
             world.barrier();
         }
     }
@@ -74,7 +79,7 @@ record ProductRun(
         return groups.with(worldRank).indexOf(worldRank);
     }
 
-    /** Where a rank sits out that is one, since a GPU multiplies by no B without columns. */
+    /** One if the rank sits out, since a GPU needs a B with columns. */
     @Override
     public long cols(int worldRank) {
         if (sitsOut(worldRank)) {
@@ -88,7 +93,7 @@ record ProductRun(
         return Shards.even(n, groups.with(worldRank).size());
     }
 
-    /** Of one group's A. */
+    /** The shards of one group's A. */
     private Shards shards(Matrix a) {
         return Shards.even(a.rows(), Math.max(1, Math.toIntExact(a.rows() / m)));
     }
@@ -172,7 +177,7 @@ record ProductRun(
         }
     }
 
-    /** With the shard in place. Collective. */
+    /** An operator with the shard in place. Collective. */
     private <M> Operator<M> prepare(
             At<M, ? extends SourceSite<M>> at, Matrix a, Algorithm algorithm) {
         Operator<M> operator =
@@ -187,7 +192,7 @@ record ProductRun(
         return operator;
     }
 
-    /** What the fused operator makes of the same operands. Collective. */
+    /** The fused operator's product of the same operands. Collective. */
     private <M> Matrix fused(At<M, ? extends SourceSite<M>> at, Matrix a, Arena own) {
         try (Operator<M> operator = prepare(at, a, Algorithm.MESH_PULL)) {
             M product = operator.callInPlace(View.PIPELINED).product();
@@ -199,7 +204,7 @@ record ProductRun(
     }
 
     /**
-     * One product of all rows by one thread; on a GPU, and of Helion's large ones, the operator's.
+     * One product of all rows by one thread; the operator's on a GPU and for Helion's large ones.
      */
     private Matrix reference(Matrix a, Matrix b, Matrix ofOperator, Arena own) {
         return source.mode.cuda() || ownB
@@ -212,8 +217,8 @@ record ProductRun(
     }
 
     /**
-     * @param fused what the fused operator makes; null where the source compares with none
-     * @param exact whether gathered A is; null where none is kept
+     * @param fused the fused operator's product; null if the source does not compare with it
+     * @param exact whether gathered A is exact; null if none is kept
      */
     Verification judge(
             Matrix a, Matrix b, Matrix product, Matrix unfused, Matrix fused, Boolean exact) {
@@ -239,7 +244,8 @@ record ProductRun(
     }
 
     /**
-     * All of one group's A, of none no rows; with a B of their own, ranks have a seed of their own.
+     * All of one group's A, without rows if there is no group; if each rank has its own B, it has
+     * its own seed too.
      */
     private Matrix a(int group) {
         if (group < 0) {

@@ -21,7 +21,7 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
-/** {@code weft ring}: the ring tutorial's runner; every rank judges its own output. */
+/** {@code weft ring}: the ring tutorial's runner; every rank checks its own output. */
 @Command(
         name = "ring",
         description =

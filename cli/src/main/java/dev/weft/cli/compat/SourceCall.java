@@ -15,23 +15,23 @@ import java.util.Optional;
  */
 interface SourceCall<M> extends ViewRounds.Calls, AutoCloseable {
 
-    /** Of what a call gives the rank, in the source's words. */
+    /** The shape of a call's result on the rank, in the source's terms. */
     long[] shape();
 
-    /** By which FGCC's fragments travel; empty elsewhere. */
+    /** The path of FGCC's fragments; empty elsewhere. */
     default String path() {
         return "";
     }
 
-    /** Of one more call, which has written every element anew. */
+    /** The product of one more call, which has written every element again. */
     M product();
 
-    /** What came with the product, where A is gathered. */
+    /** Gathered A, if the call gathers it. */
     default Optional<M> gathered() {
         return Optional.empty();
     }
 
-    /** That the rank keeps where peers reach them; 0 where nobody counts. */
+    /** Bytes that the rank keeps where peers can reach them; 0 if unknown. */
     default long reachableBytes() {
         return 0;
     }

@@ -51,7 +51,7 @@ import picocli.CommandLine.Mixin;
  * A command of a source system: what its ranks do, and where its results go. One process prints and
  * writes: the command, or the first rank.
  *
- * @param <R> what the options ask for
+ * @param <R> what the options describe
  */
 abstract class SourceCommand<R extends SourceRun> extends WeftCommand
         implements RankJob.Job<SourceReport> {
@@ -69,7 +69,7 @@ abstract class SourceCommand<R extends SourceRun> extends WeftCommand
 
     @Mixin CallOptions options = new CallOptions();
 
-    /** What the options ask for, once they have been looked at. */
+    /** What the options describe, once they have been checked. */
     R run;
 
     Console console;
@@ -79,7 +79,7 @@ abstract class SourceCommand<R extends SourceRun> extends WeftCommand
     private ReportFiles files;
 
     /**
-     * @param schema of what {@code --json} writes
+     * @param schema the schema of what {@code --json} writes
      */
     SourceCommand(String schema, int ranks, int warmup, int iterations) {
         this.schema = schema;
@@ -87,16 +87,19 @@ abstract class SourceCommand<R extends SourceRun> extends WeftCommand
         this.rounds = new RoundsOptions(warmup, iterations);
     }
 
-    /** What the command asks of a group, by its name in records. */
+    /** The algorithm of a group, by its name in records. */
     abstract PlanWriter algorithm(List<Integer> group);
 
-    /** What the options ask for, checked as far as that is possible before the ranks are there. */
+    /** What the options describe, checked as far as possible before the ranks exist. */
     abstract R run(int count, Arena arena);
 
     /** How a group's part of the problem is priced. */
     abstract PlanSearch search(List<Integer> group);
 
-    /** With gathered A kept; {@code columns} of each product, none for a gather alone. */
+    /**
+     * A search with gathered A kept; {@code columns} of each product, empty for a gather without
+     * one.
+     */
     final PlanSearch search(List<Integer> group, List<Long> columns, int lanes, Cut cut) {
         return new PlanSearch(
                 SimRules.machine(mode.machine),
@@ -136,11 +139,11 @@ abstract class SourceCommand<R extends SourceRun> extends WeftCommand
     /**
      * Prints and {@linkplain #write writes} what was found.
      *
-     * @param reports by rank; none where it was simulated
+     * @param reports by rank; empty if it was simulated
      */
     abstract void tell(RunRecord record, List<SourceReport> reports) throws IOException;
 
-    /** A rank's line, by which a failure is told. */
+    /** A rank's line, which reports a failure. */
     abstract String line(SourceReport report);
 
     @Override
@@ -170,7 +173,7 @@ abstract class SourceCommand<R extends SourceRun> extends WeftCommand
                 CudaRules.requireGpu();
             }
         } catch (UsageException | IllegalArgumentException e) {
-            // All ranks have the same command line: one of them tells what is wrong with it.
+            // All ranks have the same command line: only one of them says what is wrong with it.
             if (mpiRank > 0) {
                 return ExitCode.USAGE;
             }
@@ -237,7 +240,7 @@ abstract class SourceCommand<R extends SourceRun> extends WeftCommand
                 reports.stream().filter(report -> !report.passed()).map(this::line).toList());
     }
 
-    /** Tells what the machine would do. */
+    /** Prints what the machine would do. */
     private void simulate(int count) throws IOException {
         PricedGroups priced = priced(count);
         Machine machine = priced.slowest().search().machine();
@@ -284,12 +287,12 @@ abstract class SourceCommand<R extends SourceRun> extends WeftCommand
         return number + " " + what + (number == 1 ? "" : "s");
     }
 
-    /** Whether anything but the summary wants to know what every rank did. */
+    /** Whether anything besides the summary needs the spans of every rank. */
     private boolean wantsSpans() {
         return options.json != null || options.reports.wanted() || !console.quiet();
     }
 
-    /** Draws the call and writes the files that are asked for. */
+    /** Draws the call and writes the requested files. */
     final void write(
             RunRecord record, JsonTarget.Content content, Function<CallSpans, ShownRun> shown)
             throws IOException {

@@ -6,12 +6,11 @@ import dev.weft.report.Verification;
 /**
  * What one rank of a source system's command found.
  *
- * @param shape of what a call gives the rank
- * @param path by which FGCC's fragments travel; empty elsewhere
- * @param programs of a gather that have tiles; 1 elsewhere
- * @param reachableBytes that the rank keeps where peers reach them; 0 where nobody asked
- * @param judged by the source's own rule, which is what {@code seedRulePassed} is about, and by
- *     Weft's
+ * @param shape the shape of a call's result on the rank
+ * @param path the path of FGCC's fragments; empty elsewhere
+ * @param programs how many programs of a gather have tiles; 1 elsewhere
+ * @param reachableBytes bytes that the rank keeps where peers can reach them; 0 if unknown
+ * @param judged the verdict by Weft's rules and by the source's, which is {@code seedRulePassed}
  * @param run how it ran and how long it took
  */
 record SourceReport(

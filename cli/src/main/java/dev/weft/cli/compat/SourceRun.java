@@ -9,13 +9,13 @@ import java.io.IOException;
 import java.util.Comparator;
 import java.util.List;
 
-/** One rank's part of what the options ask for. Any rank's thread may run it. */
+/** One rank's part of what the options describe. Any rank's thread may run it. */
 interface SourceRun {
 
     /**
      * Collective.
      *
-     * @param progress told how far the measuring and then the verifying have come
+     * @param progress shows how far the measuring and then the verifying have come
      */
     SourceReport run(Fabric world, Progress progress) throws IOException;
 
@@ -27,12 +27,12 @@ interface SourceRun {
     /** Columns of A. */
     long k();
 
-    /** Of A, B and C. */
+    /** The type of A, B and C. */
     DType type();
 
     /**
-     * Columns of B on all ranks of a group together, or of each rank's where they have their own; 0
-     * where nothing is multiplied.
+     * Columns of B on all ranks of a group together, or on each rank if they have their own; 0 if
+     * nothing is multiplied.
      */
     default long n() {
         return 0;
@@ -43,7 +43,7 @@ interface SourceRun {
         return 0;
     }
 
-    /** Whether each rank has a B of its own, which is given transposed. */
+    /** Whether each rank has its own B, which is given transposed. */
     default boolean ownB() {
         return false;
     }
@@ -53,7 +53,7 @@ interface SourceRun {
         return groups().groups().stream().max(Comparator.comparingInt(List::size)).orElseThrow();
     }
 
-    /** Of the largest group. */
+    /** The ranks of the largest group. */
     default int ranks() {
         return largest().size();
     }
@@ -63,17 +63,17 @@ interface SourceRun {
         return cols(largest().getFirst());
     }
 
-    /** Of a group's A. */
+    /** The shards of a group's A. */
     default Shards shards(List<Integer> group) {
         return Shards.even(m() * group.size(), group.size());
     }
 
-    /** Whether no group has the rank, which then makes all calls and takes no part. */
+    /** Whether the rank is in no group; it then makes all calls but does not take part. */
     default boolean sitsOut(int worldRank) {
         return groups().groupOf(worldRank) < 0;
     }
 
-    /** As {@code , 2 of 6 ranks in none}; empty where every rank of the world is in a group. */
+    /** Like {@code , 2 of 6 ranks in none}; empty if every rank of the world is in a group. */
     default String idle(int worldRanks) {
         int members = groups().groups().stream().mapToInt(List::size).sum();
         return members == worldRanks

@@ -14,7 +14,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
 /**
- * The place where a rank's matrices of a source's call live. Used by the rank's thread.
+ * The place of a rank's matrices in a source's call. Used by the rank's thread.
  *
  * @param <M> the type of matrix: in host memory, or on a GPU
  */
@@ -23,7 +23,7 @@ interface SourceSite<M> extends AutoCloseable {
     /** {@code cpu}, or {@code cuda:} and the GPU's name. */
     String device();
 
-    /** The matrix here, valid until the close. */
+    /** Copies the matrix here; valid until the close. */
     M put(Matrix matrix);
 
     void copy(Matrix from, M to);
@@ -31,19 +31,19 @@ interface SourceSite<M> extends AutoCloseable {
     /** A copy of the matrix in host memory. */
     Matrix get(M matrix, Arena arena);
 
-    /** So that every element must be written anew. */
+    /** Fills it so that every element must be written again. */
     void poison(M matrix);
 
-    /** Copies so many bytes from one place here to another, and waits for it. */
+    /** Copies {@code bytes} bytes from one place here to another, and waits for it. */
     Runnable plainCopy(long bytes, Arena arena);
 
-    /** For operators that run here. */
+    /** A builder of operators that run here. */
     OperatorBuilder<M, ?> operators(Fabric group);
 
     @Override
     void close();
 
-    /** In host memory. */
+    /** A site in host memory. */
     record Host(Transport world) implements SourceSite<Matrix> {
 
         @Override
@@ -90,14 +90,14 @@ interface SourceSite<M> extends AutoCloseable {
         public void close() {}
     }
 
-    /** On a GPU. */
+    /** A site on a GPU. */
     final class Device extends CudaSite implements SourceSite<DeviceMatrix> {
 
         Device(Transport world) {
             super(world);
         }
 
-        /** Fresh words that tell of chunks, valid until the close. */
+        /** New words that report chunks, valid until the close. */
         DeviceProgress progress(int words) {
             return new DeviceProgress(allocate((long) words * Integer.BYTES).address(), words);
         }

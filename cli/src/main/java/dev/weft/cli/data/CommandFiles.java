@@ -13,20 +13,20 @@ import java.util.List;
 import java.util.Locale;
 
 /**
- * The files that a command reads and those that it writes. One that would be both, or be written
- * twice, is refused in one line before anything is touched, by whatever names and links the user
- * has given it.
+ * The files that a command reads and those that it writes. A file that would be both, or be written
+ * twice, is refused in one line before anything is touched, whatever names and links the user has
+ * given it.
  */
 public final class CommandFiles {
 
-    /** As many links as the system follows. */
+    /** The most links that the system follows. */
     private static final int MOST_LINKS = 40;
 
     private final List<Named> inputs = new ArrayList<>();
     private final List<Named> outputs = new ArrayList<>();
 
     /**
-     * @param resolved without links, also where nothing is there yet
+     * @param resolved without links, even if it does not exist yet
      */
     private record Named(String option, String value, Path resolved) {
 
@@ -59,7 +59,7 @@ public final class CommandFiles {
         return this;
     }
 
-    /** Reads a machine's model, where {@code -v} names a file. */
+    /** Reads a machine's model, if {@code -v} names a file. */
     public CommandFiles readsMachine(String nameOrPath) {
         if (nameOrPath != null && nameOrPath.equalsIgnoreCase(Machines.HERE)) {
             inputs.add(new Named("-v", nameOrPath, resolved(Machines.herePath())));
@@ -70,7 +70,7 @@ public final class CommandFiles {
     }
 
     /**
-     * @param fileOrNull an option's value; - is standard output and no file
+     * @param fileOrNull an option's value; - is standard output, not a file
      */
     public CommandFiles writes(String option, String fileOrNull) {
         if (fileOrNull != null && !fileOrNull.equals("-")) {
@@ -115,7 +115,7 @@ public final class CommandFiles {
         }
     }
 
-    /** Refuses an input that is one of the files there that are written or deleted. */
+    /** Refuses an input that is one of the files there that will be written or deleted. */
     public void checkInputs(Path dataFolder, Collection<String> names) {
         for (String name : names) {
             Path file = resolved(dataFolder.resolve(name));
@@ -136,7 +136,7 @@ public final class CommandFiles {
             try {
                 return at.toRealPath();
             } catch (IOException e) {
-                // Not there yet, or not to be seen: then its folder is.
+                // It does not exist yet, or cannot be read: use its folder.
                 System.getLogger("dev.weft").log(System.Logger.Level.DEBUG, "no real path", e);
             }
             Path parent = at.getParent();

@@ -34,14 +34,14 @@ import java.util.stream.Stream;
 /**
  * Generated inputs and golden in a folder, in the layout of the Ascend example: {@code
  * pe_<r>_a.bin} and {@code pe_<r>_b.bin} per rank, {@code golden.bin} (fp32, [groups x M, N]) for
- * all. A stamp names the problem they belong to and is written last, so that a folder is used again
- * only when whole.
+ * all. A stamp names the problem they belong to and is written last, so that only a complete folder
+ * is reused.
  */
 public record DataFolder(Path folder, ProblemSpec spec) {
 
     private static final String STAMP = OwnFiles.STAMP;
 
-    /** Rows generated and written in one go by one thread. */
+    /** Rows that one thread generates and writes at a time. */
     private static final long SLICE_ROWS = 256;
 
     /** Streams of the generator: A and B must not repeat each other. */
@@ -81,12 +81,12 @@ public record DataFolder(Path folder, ProblemSpec spec) {
                         .allMatch(name -> Files.isRegularFile(folder.resolve(name)));
     }
 
-    /** Whether inputs, and golden if asked for, are there. */
+    /** Whether inputs, and golden if wanted, are there. */
     private boolean isReady(boolean withGolden) throws IOException {
         return holds(true) || !withGolden && holds(false);
     }
 
-    /** Refuses where {@link #generate} would replace a file that is not Weft's. */
+    /** Refuses if {@link #generate} would replace a file that is not Weft's. */
     public void refuseOtherInputs(boolean withGolden) throws IOException {
         Set<String> own = own().inputs();
         if (!isReady(withGolden)) {
@@ -94,7 +94,7 @@ public record DataFolder(Path folder, ProblemSpec spec) {
         }
     }
 
-    /** Names of all files that a run which writes these outputs replaces or deletes. */
+    /** The names of all files that a run with these outputs replaces or deletes. */
     public Set<String> replacedBy(Set<String> outputs) throws IOException {
         Set<String> names = new LinkedHashSet<>(own().outputs());
         names.addAll(outputs);
@@ -102,14 +102,14 @@ public record DataFolder(Path folder, ProblemSpec spec) {
         return names;
     }
 
-    /** Refuses where a run that writes these would replace a file that is not Weft's. */
+    /** Refuses if a run that writes these would replace a file that is not Weft's. */
     public void refuseOtherOutputs(Set<String> outputs) throws IOException {
         own().refuseOthers(outputs, own().outputs());
     }
 
     /**
-     * Before a run: outputs of an earlier one must not be taken for this one's. The names of what
-     * it will write are written down first, so that a killed run's files are known too.
+     * Before a run: outputs of an earlier one must not be mistaken for this one's. The names of
+     * what it will write are recorded first, so that a killed run's files are known too.
      */
     public void discardOutputs(Set<String> outputs) throws IOException {
         Files.createDirectories(folder);
@@ -121,10 +121,10 @@ public record DataFolder(Path folder, ProblemSpec spec) {
     }
 
     /**
-     * One rank's results.
+     * Writes one rank's results.
      *
-     * @param gatheredOrNull null where gathered A is not kept
-     * @param npy whether to write .npy files beside the raw ones, which are those that are verified
+     * @param gatheredOrNull null if gathered A is not kept
+     * @param npy whether to write .npy files next to the raw ones, which are the verified ones
      */
     public void writeOutputs(int rank, Matrix product, Matrix gatheredOrNull, boolean npy)
             throws IOException {
@@ -143,22 +143,22 @@ public record DataFolder(Path folder, ProblemSpec spec) {
     }
 
     /**
-     * After a run: what the outputs are, and of how many ranks from 0 on.
+     * After a run: records what the outputs are, and of how many ranks from 0 on.
      *
-     * @param order of summation, if products are summed
-     * @param finished whether an epilogue has made something else of the products
+     * @param order the order of summation, if products are summed
+     * @param finished whether an epilogue was applied to the products
      */
     public void stampOutputs(int ranks, Set<String> outputs, Order order, boolean finished)
             throws IOException {
         OutputStamp.write(folder, spec, ranks, order, finished, outputs);
     }
 
-    /** Ranks, from 0 on, whose outputs the run has written; all if nobody wrote it down. */
+    /** How many ranks, from 0 on, have written outputs; all if not recorded. */
     public int outputs() {
         return OutputStamp.read(folder).ranks(folder, spec.ranks());
     }
 
-    /** The order in which the run has summed its outputs. */
+    /** The order in which the run summed its outputs. */
     public Order order() {
         return OutputStamp.read(folder).order();
     }
@@ -166,7 +166,7 @@ public record DataFolder(Path folder, ProblemSpec spec) {
     /**
      * The problem whose data the folder holds.
      *
-     * @param outTypeOrNull the type of the outputs, or null for what the run wrote down
+     * @param outTypeOrNull the type of the outputs, or null for what the run recorded
      */
     public static DataFolder existing(Path folder, DType outTypeOrNull) {
         Path stamp = folder.resolve(STAMP);
@@ -186,7 +186,7 @@ public record DataFolder(Path folder, ProblemSpec spec) {
         }
     }
 
-    /** Writes inputs and, if asked, golden, unless they are there; whether it had to. */
+    /** Writes inputs and, if wanted, golden, unless they are there; returns whether it had to. */
     public boolean generate(boolean withGolden, Progress progress) {
         try {
             if (isReady(withGolden)) {
@@ -211,7 +211,7 @@ public record DataFolder(Path folder, ProblemSpec spec) {
         }
     }
 
-    /** Tells first which files are no longer, or not yet, to be relied on. */
+    /** First records which files can no longer, or not yet, be relied on. */
     private void discardInputs(boolean withGolden) throws IOException {
         Set<String> old = own().inputs();
         int ranks = spec.ranks();
@@ -254,7 +254,7 @@ public record DataFolder(Path folder, ProblemSpec spec) {
 
     private void writeB(int rank, Arena arena) throws IOException {
         if (firstWithSameB(rank) != rank) {
-            // Equal bytes need no second copy where the file system can link.
+            // Equal bytes need no second copy if the file system can link.
             Files.deleteIfExists(bFile(rank));
             Path original = bFile(firstWithSameB(rank));
             try {
@@ -329,9 +329,9 @@ public record DataFolder(Path folder, ProblemSpec spec) {
         MatrixFiles.write(golden().toString(), golden);
     }
 
-    /** The inputs, which are kept as long as the arena lives. */
+    /** The inputs, which are kept as long as the arena. */
     public Operands open(Arena arena) {
-        // Found once: what was read stays as it is, whatever becomes of its file.
+        // Found once: what was read stays as it is, whatever happens to its file.
         Map<Path, Piece> found = new ConcurrentHashMap<>();
         return new FileOperands(
                 new FileOperands.Pieces() {

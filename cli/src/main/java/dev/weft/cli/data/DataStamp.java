@@ -12,21 +12,21 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** What a data folder holds, as text; equal stamps mean equal bytes in the files beside them. */
+/** What a data folder holds, as text; equal stamps mean equal bytes in the files next to them. */
 public final class DataStamp {
 
     private static final String FORMAT = "weft-data-2";
 
-    /** Of earlier versions, which left inputs of other problems beside those that it tells of. */
+    /** The format of earlier versions, which left inputs of other problems next to their own. */
     private static final String FIRST_FORMAT = "weft-data-1";
 
-    /** While files are being made, or after whoever made them was killed. */
+    /** While files are being written, or after the writer was killed. */
     private static final String UNFINISHED = "weft-data-unfinished";
 
-    /** Where ranks have a part of K each. */
+    /** Present if each rank has a part of K. */
     private static final String K_PARTS = "kParts";
 
-    /** A seed may be any number of 64 bits. */
+    /** A seed may be any 64-bit number. */
     private static final String NUMBER = "-?[0-9]{1,19}";
 
     private DataStamp() {}
@@ -54,7 +54,7 @@ public final class DataStamp {
         return text.toString();
     }
 
-    /** How many there are of consecutive ranks, or their lists. */
+    /** The number of groups of consecutive ranks, or their lists. */
     private static Object groups(ProblemSpec spec) {
         ReplicaGroups groups = spec.replicaGroups();
         return groups.isEqual(spec.ranks()) ? groups.count() : groups;
@@ -71,14 +71,14 @@ public final class DataStamp {
     }
 
     /**
-     * Which files a stamp tells of.
+     * The files that a stamp covers.
      *
      * @param golden whether golden is among them
-     * @param leavesOthers whether inputs of further ranks may be there, which nobody tells of
+     * @param leavesOthers whether inputs of further ranks may be there, which no stamp covers
      */
     record Extent(int ranks, boolean golden, boolean leavesOthers) {}
 
-    /** Null where the text is not that of a stamp. */
+    /** Null if the text is not a stamp. */
     static Extent extent(String text) {
         Map<String, String> fields = fields(text);
         String format = fields.getOrDefault("format", "");
@@ -109,7 +109,7 @@ public final class DataStamp {
      *
      * @param op what was done with the data
      * @param outType the type of C
-     * @throws UsageException with one line, where it describes none
+     * @throws UsageException with one line, if it describes none
      */
     static ProblemSpec read(String text, String op, DType outType) {
         Map<String, String> fields = fields(text);
@@ -129,7 +129,7 @@ public final class DataStamp {
                                     + " it first",
                     op);
         }
-        // Checked as the options are that made it: whatever it says, no other problem is read.
+        // Checked like the options that made it: whatever it says, no other problem is read.
         ProblemOptions options = new ProblemOptions();
         options.ranks = Math.clamp(number(fields, "ranks"), -1, Integer.MAX_VALUE);
         String groups = field(fields, "groups", "-?[0-9,/]{1,99999}");
@@ -162,7 +162,7 @@ public final class DataStamp {
     }
 
     /**
-     * @param value null where there is none
+     * @param value null if there is none
      */
     private static UsageException wrong(String name, String value) {
         String shown = value == null ? "missing" : "'" + SafeText.excerpt(value) + "'";

@@ -10,9 +10,9 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * The epilogue of one rank's product, with the bias and the residual that it adds: made up as A and
- * B are, in streams of their own, also where A and B are the user's. Ranks and whoever verifies
- * them make the same. Immutable; any thread may read it.
+ * The epilogue of one rank's product, with the bias and the residual that it adds: generated like A
+ * and B, in separate streams, even if A and B are the user's. Ranks and the verification generate
+ * the same. Immutable and thread-safe.
  *
  * @param text the steps
  * @param bias [1, columns of the rank's C], null if no step adds it
@@ -24,7 +24,7 @@ public record EpilogueData(String text, Matrix bias, Matrix residual) {
     private static final int RESIDUAL_STREAM = 3;
     private static final String SWIGLU = "swiglu";
 
-    /** The bias is of B's type, the residual of C's; both live as long as the arena. */
+    /** The bias has B's type, the residual C's; both are valid as long as the arena. */
     public static EpilogueData of(String text, ProblemSpec problem, int rank, Arena arena) {
         long rows = problem.shards(rank).totalRows();
         long firstRow = Math.max(0, problem.groupOf(rank)) * problem.m();
@@ -82,8 +82,8 @@ public record EpilogueData(String text, Matrix bias, Matrix residual) {
     }
 
     /**
-     * What an epilogue takes for one product each: the gate's half of the columns and up's if
-     * swiglu joins them, otherwise all columns.
+     * The columns that an epilogue treats as one product each: the gate's half and up's if swiglu
+     * joins them, otherwise all columns.
      *
      * @param text the steps; null if there are none
      * @param matrix a rank's B or its product
@@ -130,7 +130,7 @@ public record EpilogueData(String text, Matrix bias, Matrix residual) {
         }
     }
 
-    /** The results of a product's sums, by the calling thread. */
+    /** The results of a product's sums, computed by the calling thread. */
     public Matrix finished(Matrix sums, DType type, Arena arena) {
         List<Matrix> products = products(text, sums, false);
         Matrix results = Matrix.allocate(arena, type, sums.rows(), products.getFirst().cols());
@@ -138,7 +138,7 @@ public record EpilogueData(String text, Matrix bias, Matrix residual) {
         return results;
     }
 
-    /** With the residual of some of the rows. */
+    /** This with the residual of only some rows. */
     public EpilogueData ofRows(long firstRow, long rows) {
         return residual == null
                 ? this
@@ -149,7 +149,7 @@ public record EpilogueData(String text, Matrix bias, Matrix residual) {
         return epilogue(residual);
     }
 
-    /** With the residual in another place, as on a GPU. */
+    /** The epilogue with the residual elsewhere, as on a GPU. */
     public Epilogue epilogue(Object sameResidual) {
         return Epilogue.parse(text, () -> bias, () -> sameResidual);
     }

@@ -10,8 +10,8 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * Inputs in files, read into memory of our own when they are first asked for: whoever shortens a
- * file later does not disturb a run that has read it. Any thread may call it.
+ * Inputs in files, read into memory when they are first needed: shortening a file later does not
+ * disturb a run that has read it. Thread-safe.
  */
 public final class FileOperands implements Operands {
 

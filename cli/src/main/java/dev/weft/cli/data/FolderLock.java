@@ -24,8 +24,8 @@ import java.util.regex.Pattern;
 
 /**
  * The lock on a data folder: one command at a time writes there, or several read. The system drops
- * it when its process dies, however that dies; the file that stays locks nobody out. Used by one
- * thread.
+ * it when its process dies, however that happens; the file that remains locks nobody out. Used by
+ * one thread.
  */
 public final class FolderLock implements AutoCloseable {
 
@@ -36,21 +36,21 @@ public final class FolderLock implements AutoCloseable {
 
     private static final int MAX_HOLDER_BYTES = 400;
 
-    /** How long a holder that has just taken the lock may take to say who it is. */
+    /** How often to look for the name of a holder that has just taken the lock. */
     private static final int LOOKS = 25;
 
     private static final long LOOK_MS = 20;
 
     /**
-     * Folders that this process has locked. Closing any channel to a lock file drops all locks that
-     * the process has on it, so such a one is not opened again.
+     * Folders that this process has locked. Their lock files are not opened again: closing any
+     * channel to such a file drops all locks that the process has on it.
      */
     private static final Set<Path> HELD_HERE = new HashSet<>();
 
     private final Path folder;
     private final long run;
 
-    /** Null while the lock is not taken, or where another rank of the run has it. */
+    /** Null while the lock is not taken, or if another rank of the run has it. */
     private FileChannel channel;
 
     private Path held;
@@ -74,9 +74,9 @@ public final class FolderLock implements AutoCloseable {
     }
 
     /**
-     * Makes the folder if need be and takes it for a command that writes there.
+     * Creates the folder if necessary and locks it for a command that writes there.
      *
-     * @throws UsageException that names the process which has it
+     * @throws UsageException that names the process that holds the lock
      */
     public void takeToWrite() {
         try {
@@ -90,7 +90,7 @@ public final class FolderLock implements AutoCloseable {
         }
     }
 
-    /** Takes a folder that is there for a command that only reads, as others may meanwhile. */
+    /** Locks an existing folder for a command that only reads; others may read too. */
     public void takeToRead() {
         try {
             take(true);

@@ -7,13 +7,13 @@ import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
 import java.util.List;
 
-/** Where a rank finds its inputs; the matrices live as long as the arena they were opened with. */
+/** Where a rank finds its inputs; its matrices are valid as long as their arena. */
 public interface Operands {
 
     /** The rank's rows, or columns, of its group's A. */
     Matrix shard(int worldRank);
 
-    /** The rank's B: all of it, its columns or its rows; [N, K] where B is stored transposed. */
+    /** The rank's B: all of it, its columns or its rows; [N, K] if B is stored transposed. */
     Matrix b(int worldRank);
 
     /** The type of {@link #shard}. */
@@ -26,7 +26,7 @@ public interface Operands {
         target.copyFrom(shard(worldRank));
     }
 
-    /** A copy of all of the A of the rank's group. */
+    /** A copy of the whole A of the rank's group. */
     static Matrix gatheredA(Operands operands, ProblemSpec spec, int worldRank, Arena arena) {
         Shards shards = spec.shards(worldRank);
         Matrix all = Matrix.allocate(arena, operands.typeOfA(spec), shards.totalRows(), spec.k());
@@ -42,7 +42,7 @@ public interface Operands {
         return all;
     }
 
-    /** The B of the rank's product: its own, or a copy of all rows where ranks have some each. */
+    /** The B of the rank's product: its own, or a copy of all rows if each rank has some. */
     static Matrix wholeB(Operands operands, ProblemSpec spec, int worldRank, Arena arena) {
         if (spec.sums() == null) {
             return operands.b(worldRank);

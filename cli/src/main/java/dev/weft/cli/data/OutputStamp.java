@@ -15,36 +15,36 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * What the outputs in a data folder are: the first line of {@code outputs.txt}, whose other lines
- * are their names.
+ * What the outputs in a data folder are: the first line of {@code outputs.txt}; the other lines are
+ * their names.
  *
- * @param type as its label
- * @param ranks from 0 on that have written outputs, as digits; empty if nobody wrote it down
+ * @param type the label of their type
+ * @param ranks how many ranks, from 0 on, have written outputs, as digits; empty if not recorded
  * @param made what made them: the kind of data, {@link ProblemSpec#FILES}, an epilogue, or the
  *     operation that summed them and its order
  */
 record OutputStamp(String type, String ranks, String made) {
 
-    /** What is assumed of outputs that no run of Weft has told of. */
+    /** The assumption for outputs that no run of Weft has recorded. */
     private static final OutputStamp NO_RUN = new OutputStamp(DType.FP32.label(), "", "foreign");
 
-    /** The outputs are not products as they are. */
+    /** The outputs are not plain products. */
     private static final String EPILOGUE = "epilogue";
 
     /** The outputs are products of quantized inputs. */
     private static final String FP8 = "fp8";
 
-    /** Of a run that lasts. */
+    /** Writes the stamp of a run that has not ended. */
     static void writeUnfinished(Path folder, ProblemSpec spec, Set<String> names)
             throws IOException {
         write(folder, OwnFiles.UNFINISHED + " ", spec, spec.ranks(), spec.data(), names);
     }
 
     /**
-     * Of a run that has ended.
+     * Writes the stamp of a run that has ended.
      *
-     * @param order of summation, if products are summed
-     * @param finished whether an epilogue has made something else of the products
+     * @param order the order of summation, if products are summed
+     * @param finished whether an epilogue was applied to the products
      */
     static void write(
             Path folder,
@@ -73,7 +73,7 @@ record OutputStamp(String type, String ranks, String made) {
                 folder.resolve(OwnFiles.OUTPUT_STAMP), first + String.join("\n", names) + "\n");
     }
 
-    /** What the folder's says; nobody knows what a run that did not end has written. */
+    /** The folder's stamp; for a run that did not end, the outputs are unknown. */
     static OutputStamp read(Path folder) {
         Path stamp = folder.resolve(OwnFiles.OUTPUT_STAMP);
         if (!Files.isRegularFile(stamp)) {
@@ -92,7 +92,7 @@ record OutputStamp(String type, String ranks, String made) {
         }
     }
 
-    /** Refuses outputs that only the run which wrote them could verify. */
+    /** Refuses outputs that only the run that wrote them could verify. */
     void checkVerifiable(Path folder) {
         Map<String, String> selfVerified =
                 Map.of(
@@ -110,7 +110,7 @@ record OutputStamp(String type, String ranks, String made) {
         }
     }
 
-    /** As {@code --op} calls it. */
+    /** The value of {@code --op}. */
     String op() {
         String suffix = suffix(order());
         String op = made.substring(0, made.length() - suffix.length());
@@ -136,7 +136,7 @@ record OutputStamp(String type, String ranks, String made) {
         }
     }
 
-    /** Ranks, from 0 on, whose outputs the run has written; all if nobody wrote it down. */
+    /** How many ranks, from 0 on, have written outputs; all if not recorded. */
     int ranks(Path folder, int most) {
         if (ranks.isEmpty()) {
             return most;

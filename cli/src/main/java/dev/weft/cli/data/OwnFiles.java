@@ -16,8 +16,8 @@ import java.util.regex.Pattern;
 import java.util.stream.IntStream;
 
 /**
- * Which files in a data folder are Weft's, as its two stamps tell: {@code data.txt} of the inputs,
- * {@code outputs.txt} of the outputs. No other file there is replaced or deleted.
+ * Which files in a data folder are Weft's, according to its two stamps: {@code data.txt} for the
+ * inputs, {@code outputs.txt} for the outputs. No other file there is replaced or deleted.
  */
 public record OwnFiles(Path folder) {
 
@@ -25,7 +25,7 @@ public record OwnFiles(Path folder) {
     static final String OUTPUT_STAMP = "outputs.txt";
     static final String GOLDEN = "golden.bin";
 
-    /** First word of the output stamp while its run lasts, or after it was killed. */
+    /** The first word of the output stamp while its run lasts, or after it was killed. */
     static final String UNFINISHED = "unfinished";
 
     private static final Pattern INPUT = Pattern.compile("pe_[0-9]{1,4}_[ab]\\.bin");
@@ -57,7 +57,7 @@ public record OwnFiles(Path folder) {
         return "gathered_rank" + rank + ".bin";
     }
 
-    /** The name beside {@code raw} for NumPy. */
+    /** The name of the NumPy file for {@code raw}. */
     static String npyName(String raw) {
         return raw.replace(".bin", ".npy");
     }
@@ -88,7 +88,7 @@ public record OwnFiles(Path folder) {
         return names;
     }
 
-    /** Generated inputs and golden, whole or not. */
+    /** Generated inputs and golden, complete or not. */
     Set<String> inputs() throws IOException {
         Path stamp = folder.resolve(STAMP);
         if (!isThere(STAMP)) {
@@ -113,7 +113,7 @@ public record OwnFiles(Path folder) {
         return names;
     }
 
-    /** Outputs of the run before, whole or not. */
+    /** Outputs of the previous run, complete or not. */
     Set<String> outputs() throws IOException {
         if (!isThere(OUTPUT_STAMP)) {
             return Set.of();
@@ -136,7 +136,7 @@ public record OwnFiles(Path folder) {
         return names;
     }
 
-    /** Null where it is no text, and so none of Weft's. */
+    /** Null if it is not text, and so not Weft's. */
     private static String read(Path stamp) throws IOException {
         try {
             return Files.isRegularFile(stamp) ? Files.readString(stamp) : null;
@@ -146,7 +146,7 @@ public record OwnFiles(Path folder) {
         }
     }
 
-    /** Refuses to go on where a file that would be written is there and is not Weft's. */
+    /** Refuses to continue if a file that would be written exists and is not Weft's. */
     void refuseOthers(Collection<String> wanted, Set<String> own) {
         for (String name : wanted) {
             if (!own.contains(name) && isThere(name)) {
@@ -155,7 +155,7 @@ public record OwnFiles(Path folder) {
         }
     }
 
-    /** Also a link to nothing. */
+    /** Also true for a broken link. */
     private boolean isThere(String name) {
         return Files.exists(folder.resolve(name), LinkOption.NOFOLLOW_LINKS);
     }

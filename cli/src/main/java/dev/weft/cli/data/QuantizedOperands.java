@@ -10,9 +10,8 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * Inputs of 8 bits, quantized when they are first asked for. As {@link Operands} they are the fp32
- * values that the quantized elements stand for: what products are judged by. Any thread may call
- * it.
+ * Inputs of 8 bits, quantized when they are first needed. As {@link Operands} they are the fp32
+ * values of the quantized elements, against which products are checked. Thread-safe.
  */
 public final class QuantizedOperands implements Operands {
 

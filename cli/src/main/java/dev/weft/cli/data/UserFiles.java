@@ -13,14 +13,14 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 
-/** The user's own A and B, whole, in files; ranks take their rows and columns out of them. */
+/** The user's own A and B, whole, in files; ranks read their rows and columns from them. */
 public record UserFiles(ProblemSpec spec, Located a, Located whole) implements FileOperands.Pieces {
 
     private static final String SAFETENSORS = ".safetensors";
 
     /**
-     * Finds both matrices. Shape and types come from the files where the options leave them open;
-     * raw files need them from the options.
+     * Finds both matrices. Shape and types come from the files if the options leave them open; raw
+     * files need them from the options.
      */
     public static UserFiles open(ProblemOptions options, String aSpec, String bSpec)
             throws IOException {
@@ -128,7 +128,7 @@ public record UserFiles(ProblemSpec spec, Located a, Located whole) implements F
         return Path.of(tensor < 0 ? spec : spec.substring(0, tensor + SAFETENSORS.length()));
     }
 
-    /** Of a matrix that an option has written. */
+    /** The file of a matrix that an option writes. */
     public static Path pathToWrite(String option, String spec) {
         if (spec.endsWith(".npz") || spec.endsWith(SAFETENSORS)) {
             throw new UsageException(

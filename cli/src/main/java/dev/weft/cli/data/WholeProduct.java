@@ -10,7 +10,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 
-/** All of C in one file, made of what each rank has written of it. */
+/** The whole C in one file, assembled from each rank's part. */
 public final class WholeProduct {
 
     private WholeProduct() {}
@@ -30,7 +30,7 @@ public final class WholeProduct {
             long joined = spec.n() / EpilogueData.columnsJoined(epilogue);
             Matrix whole = Matrix.allocate(arena, spec.outType(), groups.size() * spec.m(), joined);
             for (int group = 0; group < groups.size(); group++) {
-                // Ranks that have the same of C have the same bits.
+                // Ranks with the same part of C have the same bits.
                 boolean parts = spec.columnSharded() || spec.sums() != null && !spec.sums().all();
                 List<Integer> ranks = groups.get(group);
                 for (int rank : parts ? ranks : ranks.subList(0, 1)) {

@@ -13,7 +13,7 @@ import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Records of every rank, brought to the first one over whatever fabric there is. */
+/** Collects the records of every rank on the first one, over any fabric. */
 public final class Collected {
 
     /** Words of arrival, one per rank, come first. */

@@ -7,8 +7,8 @@ import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Tells the peers, who wait, that this rank is at work that the fabric does not see: making data,
- * judging products.
+ * Tells waiting peers that this rank is doing work that the fabric does not see: generating data,
+ * checking products.
  */
 public final class Heartbeat {
 

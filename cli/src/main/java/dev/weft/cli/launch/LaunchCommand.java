@@ -19,7 +19,7 @@ import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
-/** {@code weft launch}: any program as ranks, which find each other by their environment. */
+/** {@code weft launch}: runs any program as ranks, which find each other by their environment. */
 @Command(
         name = "launch",
         description = {
@@ -85,7 +85,7 @@ public final class LaunchCommand extends WeftCommand {
         }
     }
 
-    /** Programs have printed their own errors; where they are Weft's, the ranks are compared. */
+    /** Programs have printed their own errors; if they use Weft, their reports are compared. */
     private int tell(RankProcesses processes, int rank) {
         int code = processes.exitCode(rank);
         String failed = "rank " + rank + " " + processes.end(rank);
@@ -96,7 +96,7 @@ public final class LaunchCommand extends WeftCommand {
         return code;
     }
 
-    /** One that nobody uses now, for programs that want to meet at a port; Weft does not. */
+    /** A port that is free now, for programs that want to meet at one; Weft does not. */
     private static int freePort() throws IOException {
         try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
             return socket.getLocalPort();

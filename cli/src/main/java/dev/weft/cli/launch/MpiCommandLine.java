@@ -14,15 +14,15 @@ import java.util.Set;
 import java.util.TreeSet;
 
 /**
- * How mpirun is called so that it starts this very command as ranks.
+ * How mpirun is called so that it starts this command as ranks.
  *
- * @param hostfile null where mpirun is given none
+ * @param hostfile null if mpirun is given none
  * @param mpiArgs more options of mpirun, or null
  * @param arguments the subcommand and its options, which every rank parses again
  */
 public record MpiCommandLine(String hostfile, String mpiArgs, int ranks, List<String> arguments) {
 
-    /** Environment variable: the mpirun to take, where it is not the first on the PATH. */
+    /** Environment variable: the mpirun to use, if not the first on the PATH. */
     static final String STARTER = "WEFT_MPIRUN";
 
     /** What the ranks find in their environment. */
@@ -80,12 +80,12 @@ public record MpiCommandLine(String hostfile, String mpiArgs, int ranks, List<St
     }
 
     /**
-     * A rank has several threads and shares its host's cores with the ranks there by itself: bound
-     * to one core they would all get in each other's way.
+     * A rank has several threads and divides its host's cores with the other ranks itself: bound to
+     * one core, its threads would get in each other's way.
      */
     private void openMpi(List<String> command) {
         command.addAll(List.of("--bind-to", "none"));
-        // Otherwise the first rank that dies takes all others along before they can say why.
+        // Otherwise the first rank that dies would end all others before they can say why.
         command.add("--enable-recovery");
         if (hostfile == null) {
             command.add("--oversubscribe");
@@ -105,7 +105,7 @@ public record MpiCommandLine(String hostfile, String mpiArgs, int ranks, List<St
         }
     }
 
-    /** The launcher script where there is one: other hosts may have their Java elsewhere. */
+    /** The launcher script if there is one: other hosts may have their Java elsewhere. */
     private List<String> weft() {
         String home = System.getProperty("weft.home");
         List<String> command =

@@ -13,8 +13,8 @@ import java.time.Duration;
 import java.util.concurrent.TimeUnit;
 
 /**
- * This process as a rank that MPI has started, and what it tells the command that has started
- * mpirun, where one listens.
+ * This process as a rank that MPI has started, and its messages to the command that started mpirun,
+ * if it listens.
  */
 public final class MpiRank {
 
@@ -33,13 +33,13 @@ public final class MpiRank {
     /**
      * Joins the other ranks and does its part.
      *
-     * @param part gives the exit code, which is the same on all ranks
+     * @param part returns the exit code, which is the same on all ranks
      */
     public static int call(Duration deadline, World.Function<Integer> part) {
         return new MpiRank(deadline).call(part);
     }
 
-    /** Told before the ranks leave: what may go wrong there spoils no result. */
+    /** Sent before the ranks leave: what goes wrong then does not affect the result. */
     public static void tellExit(int code) {
         if (RankFailure.isHeardByStarter()) {
             RankLines.tell(0, new MpiRankMessages.Exit(code));
@@ -101,9 +101,9 @@ public final class MpiRank {
     }
 
     /**
-     * The input that mpirun hands to the first rank ends when the command that started mpirun does,
-     * or wants the run to end: nobody would read what the ranks report. An mpirun that hands on
-     * nothing of what the command wrote there ({@link MpiStart}) hands on no end either.
+     * The input that mpirun passes to the first rank ends when the command that started mpirun
+     * ends, or wants the run to end: then nobody reads the ranks' reports. An mpirun that passes on
+     * nothing of what the command wrote there ({@link MpiStart}) does not pass on its end either.
      */
     private void watchStarter() {
         try {
@@ -112,7 +112,7 @@ public final class MpiRank {
             }
             Fabric joined = world;
             if (joined == null) {
-                // The others have not even met this rank: mpirun ends them.
+                // The others have not met this rank yet: mpirun ends them.
                 System.exit(ExitCode.FAILED);
             } else {
                 joined.fail(new IllegalStateException(MpiRankMessages.STARTER_GONE));
@@ -124,7 +124,7 @@ public final class MpiRank {
 
     /**
      * The command cannot look at ranks on other hosts, but it hears whether this one runs. A rank
-     * that has not met the others in time is not said to run: it should have given up by itself.
+     * that has not met the others in time does not report that it runs: it should have given up.
      */
     private void tellOfLife() {
         long deadlineMs = deadline.toMillis();

@@ -9,15 +9,15 @@ import java.util.OptionalInt;
 import java.util.TreeMap;
 
 /**
- * What the ranks under mpirun have told the command, by marked lines among those that are meant for
- * people. One thread gives lines, another asks.
+ * What the ranks under mpirun have told the command, by marked lines among their other output. One
+ * thread adds lines, another one reads.
  */
 public final class MpiRankMessages {
 
     /** Now and then from the first rank, for as long as it runs. */
     public record Alive() {}
 
-    /** From the first rank: what happens afterwards changes nothing. */
+    /** From the first rank: nothing after it changes the result. */
     public record Exit(int code) {}
 
     /** From a rank that a signal ends. */
@@ -25,7 +25,7 @@ public final class MpiRankMessages {
 
     private static final String TERMINATED = "SIGTERM";
 
-    /** Why a rank fails when its input ends, also where mpirun alone has ended it. */
+    /** Why a rank fails when its input ends, even if only mpirun has ended it. */
     public static final String STARTER_GONE = "the command that started this run is gone";
 
     private static final ProcessEnd DIED = new ProcessEnd(true, "died");
@@ -52,7 +52,7 @@ public final class MpiRankMessages {
         this.count = count;
     }
 
-    /** Whether the line is for this process; if so it is kept. */
+    /** Whether the line is for this process; if so, it is kept. */
     synchronized boolean take(String line) {
         boolean taken = lines.take(line);
         heard += taken ? 1 : 0;
@@ -77,7 +77,7 @@ public final class MpiRankMessages {
         return heard;
     }
 
-    /** The code that the first rank ends with, once it knows. */
+    /** The exit code of the first rank, once it knows it. */
     synchronized OptionalInt exitCode() {
         return exitCode < 0 ? OptionalInt.empty() : OptionalInt.of(exitCode);
     }
@@ -100,7 +100,7 @@ public final class MpiRankMessages {
         return List.copyOf(ends.values());
     }
 
-    /** By rank: what is known just now of those that have not told their end. */
+    /** By rank: what is known now about those that have not reported their end. */
     synchronized Map<Integer, ProcessEnd> processEnds() {
         Map<Integer, ProcessEnd> processEnds = new TreeMap<>();
         for (int rank = 0; rank < count; rank++) {
@@ -112,14 +112,14 @@ public final class MpiRankMessages {
         processEnds.keySet().removeAll(ends.keySet());
         long causes = processEnds.values().stream().filter(ProcessEnd::cause).count();
         if (causes > 1) {
-            // A launcher that kills all ranks when one dies: nobody knows which came first.
+            // A launcher may kill all ranks when one dies: nobody knows which came first.
             processEnds.replaceAll(
                     (rank, processEnd) -> processEnd.equals(DIED) ? KILLED : processEnd);
         }
         return processEnds;
     }
 
-    /** What has befallen the ranks together, none of which is the cause; null where one may be. */
+    /** What happened to all ranks together, none of which is the cause; null if one may be. */
     synchronized String commonEnd(Map<Integer, ProcessEnd> processEnds) {
         boolean knowsCause =
                 processEnds.values().stream().anyMatch(ProcessEnd::cause)
@@ -137,7 +137,7 @@ public final class MpiRankMessages {
         return allKilled ? "all ranks were killed" : null;
     }
 
-    /** Whether the rank did not end because of another. */
+    /** Whether the rank ended on its own, not because of another. */
     private static boolean isOwn(RankFailure end) {
         return end.kind() != RankFailure.Kind.TOLD && end.kind() != RankFailure.Kind.LOST;
     }

@@ -23,21 +23,21 @@ import java.util.OptionalInt;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Starts this very command as ranks by mpirun, and ends as it ends. However this process ends, but
- * for SIGKILL, mpirun and the ranks on this host are gone before, and what they have left in shared
- * memory is removed.
+ * Starts this command as ranks by mpirun, and ends as it ends. However this process ends, except by
+ * SIGKILL, mpirun and the ranks on this host end first, and what they left in shared memory is
+ * removed.
  */
 public final class MpiStart {
 
     private static final long LOOK_MS = 100;
 
-    /** Beyond the deadline, for mpirun and Java to start. */
+    /** After the deadline, for mpirun and Java to start. */
     private static final long START_NS = TimeUnit.SECONDS.toNanos(10);
 
-    /** Beyond the deadline, for ranks that have noticed a failure to tell of it. */
+    /** After the deadline, for ranks that have noticed a failure to report it. */
     private static final long TELL_NS = TimeUnit.SECONDS.toNanos(2);
 
-    /** Where a link is down, mpirun would wait for ever for the hosts behind it. */
+    /** If a link is down, mpirun would wait for ever for the hosts behind it. */
     private static final long UNWIND_NS = TimeUnit.SECONDS.toNanos(10);
 
     private static final long ORDERLY_MS = 2_000;
@@ -51,19 +51,19 @@ public final class MpiStart {
     private final long deadlineNs;
     private Process mpirun;
 
-    /** Whether a line that tells of a failure has been passed on. */
+    /** Whether a line about a failure has been passed on. */
     private volatile boolean complained;
 
-    /** Whether this process ends: nobody reads any more what ranks say about that. */
+    /** Whether this process is ending: then nobody reads what ranks say about it. */
     private volatile boolean ending;
 
-    /** What is known of the ranks when mpirun has ended, or has to be ended. */
+    /** What is known about the ranks when mpirun has ended, or must be ended. */
     private Map<Integer, ProcessEnd> processEnds;
 
-    /** Whether nothing is heard of the ranks, so that none would hear the end of its input. */
+    /** Whether the ranks are silent, so that none would notice the end of its input. */
     private boolean hung;
 
-    /** Whether mpirun has been stopped, and so would not hear a signal either. */
+    /** Whether mpirun is stopped, and so would not notice a signal either. */
     private boolean isStopped;
 
     private boolean ended;
@@ -81,7 +81,7 @@ public final class MpiStart {
     }
 
     public int run() throws IOException {
-        // Its input stays open while this process lives: the first rank listens for its end.
+        // Its input stays open as long as this process runs: the first rank listens for its end.
         mpirun = builder.start();
         tellOfLife();
         Thread hook = new Thread(this::abandon, "weft-abandon");
@@ -98,7 +98,7 @@ public final class MpiStart {
             RankProcesses.removeHook(hook);
             OptionalInt code = ranks.exitCode();
             boolean failed = code.isEmpty() || code.getAsInt() == ExitCode.FAILED;
-            // A signal that ends this process too is told of once, when it ends.
+            // A signal that also ends this process is reported once, when it ends.
             if (failed && TerminationSignal.received().isEmpty()) {
                 tell(silence, byItself ? mpirun.exitValue() : 0);
             }
@@ -112,10 +112,10 @@ public final class MpiStart {
     }
 
     /**
-     * Returns when mpirun has ended or has to be ended: some time after a rank has failed or all
-     * are done, or when nothing is heard of the first rank for the length of the deadline.
+     * Returns when mpirun has ended or must be ended: some time after a rank has failed or all are
+     * done, or when the first rank has been silent for the length of the deadline.
      *
-     * @return why nothing is heard, or null
+     * @return why it is silent, or null
      */
     private String awaitEnd() throws InterruptedException {
         long silentNs = 0;
@@ -154,22 +154,22 @@ public final class MpiStart {
                 : "rank 0 gave no sign of life" + time;
     }
 
-    /** Only who has heard this takes the end of its input for the end of this process. */
+    /** Only a rank that has received this takes the end of its input for this process's end. */
     private void tellOfLife() {
         try {
             mpirun.getOutputStream().write('\n');
             mpirun.getOutputStream().flush();
         } catch (IOException e) {
-            // It has ended already, or takes no input: so be it.
+            // It has already ended, or reads no input.
             closed(e);
         }
     }
 
     /**
-     * Each rank has said its line; together they tell more. Never ends without a line.
+     * Each rank has printed its line; together they say more. Always prints a line.
      *
      * @param silence why mpirun had to be ended, or null
-     * @param code with which it ended by itself
+     * @param code its exit code if it ended on its own
      */
     private void tell(String silence, int code) {
         List<RankFailure> told = ranks.ends();
@@ -207,7 +207,7 @@ public final class MpiStart {
         System.err.println("weft: " + ErrorMessage.oneLine(line));
     }
 
-    /** By this process, which notices where it gets lost; mpirun would not. */
+    /** Done by this process, which notices lost output; mpirun would not. */
     private void passOnOutput() {
         try (Reader output = mpirun.inputReader()) {
             char[] some = new char[4096];
@@ -216,7 +216,7 @@ public final class MpiStart {
                 out.flush();
             }
         } catch (IOException e) {
-            // Closed under us: mpirun has been ended.
+            // Closed: mpirun has been ended.
             closed(e);
         }
     }
@@ -225,7 +225,7 @@ public final class MpiStart {
         System.getLogger("dev.weft").log(System.Logger.Level.DEBUG, "a pipe to mpirun", e);
     }
 
-    /** What ranks say to people, and what they say to this process. */
+    /** Passes on what ranks print for people, and keeps what they tell this process. */
     private void passOnErrors() {
         try (BufferedReader errors = mpirun.errorReader()) {
             for (String line = errors.readLine(); line != null; line = errors.readLine()) {
@@ -239,16 +239,17 @@ public final class MpiStart {
         }
     }
 
-    /** This process is told to end: so are its ranks. */
+    /** This process was told to end: it ends its ranks. */
     private void abandon() {
         ending = true;
         end();
     }
 
     /**
-     * Ends mpirun and the ranks, unless they have ended, in good order first: the end of its input
-     * ends the first rank's run and so all. A signal comes later, because a second one, after that
-     * of a terminal to all of its processes, makes Open MPI drop everything as it is.
+     * Ends mpirun and the ranks if they are still running. First cleanly: the end of its input ends
+     * the first rank's run, and with it all others. A signal comes later, because a second one,
+     * after the one that a terminal sends to all of its processes, makes Open MPI abandon
+     * everything.
      */
     private synchronized void end() {
         if (ended) {

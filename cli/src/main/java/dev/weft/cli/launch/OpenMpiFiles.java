@@ -10,8 +10,8 @@ import java.util.stream.Stream;
 
 /**
  * Files that Open MPI leaves on this host when its mpirun or ranks are killed: a segment of shared
- * memory for each rank, and the folder of the job's daemon. Only those of jobs whose ranks have
- * told their number are touched, and only once they are gone.
+ * memory for each rank, and the folder of the job's daemon. Only files of jobs whose ranks have
+ * reported their number are touched, and only once they are gone.
  */
 final class OpenMpiFiles {
 

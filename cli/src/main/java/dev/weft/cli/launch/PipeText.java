@@ -7,8 +7,8 @@ import java.nio.charset.StandardCharsets;
 import java.util.List;
 
 /**
- * What a child process has written to a pipe so far. Reading never waits, so that no thread is
- * needed for it. Of a long text the end is kept. Used by one thread.
+ * What a child process has written to a pipe so far. Reading never waits, so it needs no thread.
+ * Only the end of a long text is kept. Used by one thread.
  */
 final class PipeText {
 
@@ -21,10 +21,10 @@ final class PipeText {
         this.pipe = pipe;
     }
 
-    /** Takes what has come since the last time. */
+    /** Reads what has arrived since the last time. */
     void read() {
-        // Under the stream's own lock, or Java could take the bytes away between the two calls when
-        // it finds that the process has ended.
+        // Under the stream's own lock: otherwise Java could take the bytes away between the two
+        // calls when it finds that the process has ended.
         synchronized (pipe) {
             try {
                 int count = pipe.available();
@@ -35,7 +35,7 @@ final class PipeText {
                 }
                 bytes.writeBytes(pipe.readNBytes(count));
             } catch (IOException e) {
-                // Closed: there is nothing more to come.
+                // Closed: nothing more will come.
                 System.getLogger("dev.weft").log(System.Logger.Level.DEBUG, "pipe closed", e);
             }
         }

@@ -13,12 +13,12 @@ import java.util.List;
 import java.util.function.BiConsumer;
 
 /**
- * Runs every rank in a JVM of its own, started like this one, and collects the reports. However it
- * ends, no process and no file in shared memory stays behind.
+ * Runs every rank in its own JVM, started like this one, and collects the reports. However it ends,
+ * no process and no file in shared memory is left.
  *
- * @param command of a rank's process: a subcommand and its arguments
- * @param report where a rank leaves its report
- * @param live null where nobody listens
+ * @param command the command of a rank's process: a subcommand and its arguments
+ * @param report where a rank writes its report
+ * @param live null if there is no listener
  */
 public record ProcessLauncher<R extends Record>(
         List<String> command,
@@ -28,7 +28,7 @@ public record ProcessLauncher<R extends Record>(
         Live<R> live,
         Progress progress) {
 
-    /** What ranks tell while they run, and who listens. */
+    /** What ranks report while they run, and the listener. */
     public record Live<R extends Record>(RankFile<R> file, BiConsumer<Integer, R> listener) {}
 
     /** The reports, in rank order. */
@@ -66,7 +66,7 @@ public record ProcessLauncher<R extends Record>(
         return builder.redirectOutput(ProcessBuilder.Redirect.DISCARD);
     }
 
-    /** Passes on what the ranks have told since the last time. */
+    /** Passes on what the ranks have reported since the last time. */
     private void showRounds(Path folder) {
         for (int rank = 0; live != null && rank < ranks; rank++) {
             int one = rank;

@@ -16,10 +16,10 @@ import java.time.Duration;
 import java.util.List;
 
 /**
- * What all ranks do, wherever they run and whoever has started them. One process gets what they
- * found: the command, or the first rank.
+ * What all ranks do, wherever they run and whoever started them. One process gets their results:
+ * the command, or the first rank.
  *
- * @param file by which ranks that the command has started tell it
+ * @param file the file in which ranks that the command started report to it
  * @param <R> what a rank finds
  */
 public record RankJob<R extends Record>(
@@ -31,7 +31,7 @@ public record RankJob<R extends Record>(
         /** Prepares the part of this process's ranks, one of {@code ranks} or all of them. */
         Part<R> prepare(int ranks, Arena arena);
 
-        /** Tells what the ranks found, by rank, and gives the exit code. */
+        /** Prints what the ranks found, by rank, and returns the exit code. */
         int finish(Hosts hosts, List<R> found) throws IOException;
     }
 
@@ -40,7 +40,7 @@ public record RankJob<R extends Record>(
         R run(Fabric world, Progress progress) throws IOException;
     }
 
-    /** Whether this process is a rank that the command, 'weft launch' or torchrun has started. */
+    /** Whether this process is a rank that the command, 'weft launch' or torchrun started. */
     public boolean joins() {
         return launch.isJoined() || file.isAskedFor();
     }
@@ -87,7 +87,7 @@ public record RankJob<R extends Record>(
         return job.finish(Hosts.one(ranks), found);
     }
 
-    /** A rank whose process is its own; the exit code is the same on all. */
+    /** A rank that is a process; the exit code is the same on all. */
     private int asRank(Fabric world) throws IOException {
         int rank = world.rank();
         Progress progress =
@@ -98,7 +98,7 @@ public record RankJob<R extends Record>(
         try (Arena arena = Arena.ofShared()) {
             found = job.prepare(world.size(), arena).run(world, progress);
         } catch (UsageException | IllegalArgumentException e) {
-            // Of what all refuse alike, one tells.
+            // If all refuse alike, only one reports it.
             if (rank > 0 && !file.isAskedFor()) {
                 return ExitCode.USAGE;
             }

@@ -24,24 +24,24 @@ import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 
 /**
- * The processes of one start, a rank each. However it ends, also by a signal to this process, no
- * process and no file in shared memory stays behind. Used by one thread.
+ * The processes of one start, one per rank. However it ends, even by a signal to this process, no
+ * process and no file in shared memory is left. Used by one thread.
  */
 public final class RankProcesses implements AutoCloseable {
 
     /** The class that a rank's process starts with, which this package cannot see. */
     private static final String MAIN_CLASS = "dev.weft.cli.Main";
 
-    /** Exit codes above this one tell of a signal. */
+    /** Exit codes above this one mean a signal. */
     static final int SIGNAL_EXIT = 128;
 
-    /** Beyond the deadline: a rank that has noticed a failure still has to unwind and exit. */
+    /** After the deadline: a rank that has noticed a failure still has to unwind and exit. */
     private static final long UNWIND_NS = 5_000_000_000L;
 
     /** How long killed ranks may take to be gone; after that their files are removed anyway. */
     private static final long GONE_MS = 2_000;
 
-    /** A rank's process and what is known of it; only the process is used by several threads. */
+    /** A rank's process and what is known about it; only the process is used by several threads. */
     private static final class Rank {
         final Process process;
         final PipeText output;
@@ -50,7 +50,7 @@ public final class RankProcesses implements AutoCloseable {
         /** Whether the other ranks have been told that it ended. */
         boolean told;
 
-        /** What is said of it where it had to be killed, else null. */
+        /** What to say about it if it had to be killed, else null. */
         String hung;
 
         Rank(Process process) {
@@ -74,7 +74,7 @@ public final class RankProcesses implements AutoCloseable {
     private final Thread hook = new Thread(this::abandon, "weft-abandon");
     private boolean abandoned;
 
-    /** Takes over the job and closes it. */
+    /** Takes ownership of the job and closes it. */
     public RankProcesses(ShmJob job, Duration deadline) {
         this.job = job;
         this.deadline = deadline;
@@ -86,7 +86,7 @@ public final class RankProcesses implements AutoCloseable {
         return Path.of(System.getProperty("java.home"), "bin", "java").toString();
     }
 
-    /** This very command as a rank: the same Java, the same classes, other arguments. */
+    /** This command as a rank: the same Java, the same classes, other arguments. */
     public static ProcessBuilder command(List<String> arguments) {
         List<String> command = new ArrayList<>();
         command.add(java());
@@ -111,7 +111,7 @@ public final class RankProcesses implements AutoCloseable {
         ranks.add(new Rank(builder.start()));
     }
 
-    /** The command is told to end: so are its ranks. */
+    /** The command was told to end: it ends its ranks. */
     private synchronized void abandon() {
         abandoned = true;
         killAll();
@@ -122,7 +122,7 @@ public final class RankProcesses implements AutoCloseable {
         }
     }
 
-    /** Returns when they are gone: one that is still dying could make a file in the folder. */
+    /** Returns when they are gone: one that is still dying could create a file in the folder. */
     private void killAll() {
         ranks.forEach(rank -> kill(rank.process));
         awaitGone(ranks.stream().map(rank -> rank.process.toHandle()));
@@ -137,18 +137,18 @@ public final class RankProcesses implements AutoCloseable {
                 .join();
     }
 
-    /** Also what the process has started itself, as a shell does. */
+    /** Also kills what the process has started itself, as a shell does. */
     private static void kill(Process process) {
         process.descendants().forEach(ProcessHandle::destroyForcibly);
         process.destroyForcibly();
     }
 
     /**
-     * Returns when all have ended: by themselves or by force, some time after one of them has
-     * failed, or when all that are left have been stopped for the length of the deadline.
+     * Returns when all have ended: on their own, or by force some time after one of them has failed
+     * or when all that are left have been stopped for the length of the deadline.
      *
      * @param look called many times a second
-     * @return the rank that failed first, a killed one before others; -1 where none failed
+     * @return the rank that failed first, a killed one before others; -1 if none failed
      */
     public int await(Runnable look) {
         int failed = -1;
@@ -185,7 +185,7 @@ public final class RankProcesses implements AutoCloseable {
         }
     }
 
-    /** Those that still wait for it to arrive need not wait any longer. */
+    /** Ranks that still wait for it to arrive need not wait any longer. */
     private void tellOfEnds() {
         for (int rank = 0; rank < ranks.size(); rank++) {
             Rank one = ranks.get(rank);
@@ -208,13 +208,13 @@ public final class RankProcesses implements AutoCloseable {
         }
     }
 
-    /** Whether a signal has stopped the process, where the system tells. */
+    /** Whether a signal has stopped the process, if the system reports that. */
     static boolean isStopped(long pid) {
         try {
             String stat = Files.readString(Path.of("/proc/" + pid + "/stat"));
             return stat.substring(stat.lastIndexOf(')') + 1).startsWith(" T");
         } catch (IOException e) {
-            // Gone meanwhile, or another system.
+            // Already gone, or another system.
             return false;
         }
     }
@@ -232,10 +232,10 @@ public final class RankProcesses implements AutoCloseable {
     }
 
     /**
-     * The error that names the rank that failed first, with a row for each rank where they have
-     * said how things stood.
+     * The error that names the rank that failed first, with a row for each rank if they have
+     * reported their state.
      *
-     * @param failed the rank that is named if nobody can tell
+     * @param failed the rank that is named if the cause is unknown
      */
     public RunFailedException failure(int failed) {
         List<RankFailure> ends = ends();
@@ -247,7 +247,7 @@ public final class RankProcesses implements AutoCloseable {
                 told ? FailureTable.lines(ranks.size(), ends, processEnds()) : List.of());
     }
 
-    /** What is known of the ranks that ended otherwise. */
+    /** What is known about the ranks that ended otherwise. */
     private Map<Integer, ProcessEnd> processEnds() {
         Map<Integer, ProcessEnd> processEnds = new TreeMap<>();
         for (int rank = 0; rank < ranks.size(); rank++) {
@@ -280,7 +280,7 @@ public final class RankProcesses implements AutoCloseable {
         return ranks.get(rank).process.exitValue();
     }
 
-    /** What the rank has printed, where its output goes to this process. */
+    /** What the rank has printed, if its output goes to this process. */
     public List<String> output(int rank) {
         return ranks.get(rank).output.lines();
     }
@@ -294,7 +294,7 @@ public final class RankProcesses implements AutoCloseable {
         }
     }
 
-    /** A rank that a signal ended, else one that failed by itself, else -1. */
+    /** A rank that a signal ended, else one that failed on its own, else -1. */
     private int firstFailed() {
         int first = -1;
         for (int rank = 0; rank < ranks.size(); rank++) {
@@ -322,7 +322,7 @@ public final class RankProcesses implements AutoCloseable {
         try {
             Runtime.getRuntime().removeShutdownHook(hook);
         } catch (IllegalStateException e) {
-            // The JVM is going down already, and the hook does its work.
+            // The JVM is already shutting down, and the hook does its work.
             System.getLogger("dev.weft").log(System.Logger.Level.DEBUG, "shutting down", e);
         }
     }

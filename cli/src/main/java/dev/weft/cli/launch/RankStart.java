@@ -6,13 +6,14 @@ import java.util.Optional;
 /**
  * What a rank under mpirun tells the command about itself when it starts.
  *
- * @param system the kernel and its process numbers, so that {@code pid} is not looked for elsewhere
+ * @param system identifies the kernel and its process numbers, so that {@code pid} is not looked up
+ *     elsewhere
  * @param job Open MPI's number of the job, or empty
  * @param session the folder of that job's daemons, or empty
  */
 public record RankStart(long pid, String system, String job, String session) {
 
-    /** Of this process. */
+    /** The start of this process. */
     public static RankStart current() {
         return new RankStart(
                 ProcessHandle.current().pid(),
@@ -21,7 +22,7 @@ public record RankStart(long pid, String system, String job, String session) {
                 environment("OMPI_MCA_orte_jobfam_session_dir"));
     }
 
-    /** A lab's hosts have their own names on one kernel. */
+    /** Hosts of a lab have their own names on one kernel. */
     private static String currentSystem() {
         String space = PidNamespace.current();
         return space.isEmpty() ? "" : space + PidNamespace.host();
@@ -31,7 +32,7 @@ public record RankStart(long pid, String system, String job, String session) {
         return System.getenv().getOrDefault(name, "");
     }
 
-    /** The rank's process, where it is one of this system and still there. */
+    /** The rank's process, if it runs on this system. */
     Optional<ProcessHandle> process() {
         return !system.isEmpty() && system.equals(currentSystem())
                 ? ProcessHandle.of(pid)

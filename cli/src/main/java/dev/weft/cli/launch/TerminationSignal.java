@@ -6,8 +6,8 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * Which signal ends this process. Java ends at SIGINT, SIGTERM and SIGHUP, but tells nobody which
- * of them it was. Any thread may ask.
+ * Which signal ends this process. Java ends at SIGINT, SIGTERM and SIGHUP, but does not report
+ * which of them it was. Thread-safe.
  */
 public final class TerminationSignal {
 
@@ -15,9 +15,9 @@ public final class TerminationSignal {
 
     private TerminationSignal() {}
 
-    /** From now on a signal's name is kept; the process ends at it as before. */
+    /** From now on, a signal's name is kept; the process ends at it as before. */
     public static void watch() {
-        // By reflection: it is in a module of the JDK that a small runtime may lack.
+        // By reflection: it is in a JDK module that a small runtime may lack.
         try {
             Class<?> type = Class.forName("sun.misc.Signal");
             Class<?> handlerType = Class.forName("sun.misc.SignalHandler");
@@ -34,7 +34,7 @@ public final class TerminationSignal {
                         .invoke(null, type.getConstructor(String.class).newInstance(name), handler);
             }
         } catch (ReflectiveOperationException e) {
-            // Only the name is missing then.
+            // Then only the name is missing.
             System.getLogger("dev.weft").log(System.Logger.Level.DEBUG, "signals unnamed", e);
         }
     }

@@ -31,9 +31,7 @@ public final class SimRules {
         }
     }
 
-    /**
-     * Like {@link #machine(String)}; {@code lnc} says whether a rank of trn2 has one core or two.
-     */
+    /** Like {@link #machine(String)}; {@code lnc} says if a rank of trn2 has one core or two. */
     public static Machine machine(String nameOrPath, int lnc) {
         try {
             return Machines.of(nameOrPath, lnc);

@@ -24,9 +24,7 @@ public final class SimTimelines implements SpanSink {
                     .thenComparing(String::length)
                     .thenComparing(Comparator.naturalOrder());
 
-    /**
-     * With more ranks than this, a record has only the first one's spans: the rest would be huge.
-     */
+    /** With more ranks than this, records have only the first one's spans. */
     static final int MOST_RANKS_WITH_SPANS = 64;
 
     private final List<Map<String, List<Timeline.Span>>> tracksOfRank = new ArrayList<>();
