@@ -28,7 +28,7 @@ public final class Affinity {
 
     private Affinity() {}
 
-    /** A sandbox may forbid it, and a kernel for more CPUs refuses so small a set. */
+    /** A sandbox may forbid it, and a kernel with more CPUs refuses such a small set. */
     private static Throwable failureOfProbe() {
         try {
             read();
@@ -72,7 +72,7 @@ public final class Affinity {
         }
     }
 
-    /** The CPU that the calling thread is running on; it may be another one right afterwards. */
+    /** The CPU that the calling thread is running on; it may change at any time. */
     public static int current() {
         requireUsable();
         try (Arena arena = Arena.ofConfined()) {
@@ -96,7 +96,7 @@ public final class Affinity {
         }
     }
 
-    /** Calls one of the two about the calling thread; 0 where it has gone well. */
+    /** Makes one of the two calls for the calling thread; 0 if it succeeded. */
     private static int errno(SystemCall onSet, MemorySegment cpuSet, Arena arena) {
         MemorySegment state = SystemCall.state(arena);
         long code = onSet.call(state, CALLING_THREAD, SET_BYTES, cpuSet.address());

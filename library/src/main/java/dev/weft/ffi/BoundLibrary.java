@@ -17,13 +17,13 @@ import java.util.function.IntFunction;
 import java.util.function.Supplier;
 
 /**
- * A library that is loaded, or the reason why it is not. Functions can be bound either way: one
- * that is missing, alone or with its library, throws that reason at every call, so that callers
- * hold constants and check nothing. Any thread may call.
+ * A library that is loaded, or the reason why it is not. Functions can be bound either way: a
+ * missing one, alone or with its library, throws that reason at every call, so that callers hold
+ * constants and need no checks. Thread-safe.
  *
  * @param howToGetIt ends every sentence about its absence, in brackets
  * @param codeNames names of the codes that its functions return
- * @param symbols null where it is not loaded
+ * @param symbols null if it is not loaded
  * @param failure why not, or null
  */
 record BoundLibrary(
@@ -65,7 +65,7 @@ record BoundLibrary(
         }
     }
 
-    /** This library once a first call has gone well; where it throws, the library is missing. */
+    /** This library after a successful first call; if that throws, the library is missing. */
     BoundLibrary startedBy(Consumer<BoundLibrary> firstCall) {
         if (failure != null) {
             return this;
@@ -147,7 +147,7 @@ record BoundLibrary(
                 MethodHandles.collectArguments(thrower, 0, reason), 0, type.parameterList());
     }
 
-    /** What a bound function has thrown: a missing one's reason as it is, all else wrapped. */
+    /** The error for what a bound function threw: a missing one's reason, the rest wrapped. */
     IllegalStateException broken(String symbol, Throwable e) {
         if (e instanceof Error error) {
             throw error;
@@ -162,7 +162,7 @@ record BoundLibrary(
                 failure == null
                         ? "this version has no " + symbol + " (" + howToGetIt + ")"
                         : explain();
-        // A failed first call has named the library already.
+        // A failed first call has already named the library.
         String prefix = failure instanceof NativeCallException ? "" : name + ": ";
         return new IllegalStateException(prefix + why, failure);
     }

@@ -8,15 +8,15 @@ import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandle;
 
 /**
- * Machine code that Weft has written, in memory of this process alone. The memory is writable first
- * and executable afterwards, never both, and lies between two guards, pages that nobody may touch:
+ * Machine code that Weft has written, in memory of this process alone. The memory is first writable
+ * and then executable, never both. It is between two guards, pages that cannot be accessed:
  *
  * <pre>
  * guard (64 KiB) | code, the rest of its last 64 KiB zero | guard
  * </pre>
  *
- * It stays for as long as the process: a function in it never outlives its code, and a call need
- * not keep it alive. Any thread may make and call. Linux only.
+ * It stays as long as the process runs: a function in it never outlives its code, and a call need
+ * not keep it alive. Thread-safe. Linux only.
  */
 @SuppressWarnings("restricted")
 public final class ExecutableMemory {
@@ -33,7 +33,7 @@ public final class ExecutableMemory {
     /**
      * Puts code where it can be executed.
      *
-     * @throws IllegalStateException that says in one line why the system does not let it
+     * @throws IllegalStateException that says in one line why the system does not allow it
      */
     public static ExecutableMemory of(byte[] code) {
         if (code.length == 0) {
@@ -89,7 +89,7 @@ public final class ExecutableMemory {
     /** Bound when first needed. */
     private static final class InstructionCache {
 
-        /** For processors whose instruction caches do not follow what is written; else null. */
+        /** For processors whose instruction caches do not see what is written; else null. */
         private static final MethodHandle CLEAR =
                 System.getProperty("os.arch").equals("aarch64") ? bind() : null;
 

@@ -28,7 +28,7 @@ public final class Futex {
         return UNAVAILABLE;
     }
 
-    /** A wait whose value does not match must fail with EAGAIN; a sandbox may answer otherwise. */
+    /** A wait with a wrong value must fail with EAGAIN; a sandbox may answer otherwise. */
     private static Optional<String> probe() {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment state = SystemCall.state(arena);
@@ -53,8 +53,8 @@ public final class Futex {
     }
 
     /**
-     * Blocks while the word holds {@code expected}, until woken or timed out. May also return for
-     * no reason: the caller looks at the word again.
+     * Blocks while the word holds {@code expected}, until woken or timed out. May also return
+     * spuriously: the caller checks the word again.
      */
     public static void await(long wordAddress, int expected, MemorySegment timeout) {
         call(wordAddress, WAIT, expected, timeout);

@@ -4,8 +4,8 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Private memory that Linux maps for this process: {@code mmap} and its siblings. Any thread may
- * call. Every failure is an {@link IllegalStateException} of one line.
+ * Private memory that Linux maps for this process: {@code mmap} and related calls. Thread-safe.
+ * Every failure is an {@link IllegalStateException} with a one-line message.
  */
 final class Mappings {
 
@@ -43,7 +43,7 @@ final class Mappings {
         }
     }
 
-    /** Asks for pages of 2 MiB; a system that has none refuses, and nothing is lost. */
+    /** Asks for pages of 2 MiB; a system that has none refuses, which does no harm. */
     static void preferHugePages(long address, long bytes) {
         long ignored = SystemCall.MADVISE.call(SystemCall.IGNORED, address, bytes, HUGE_PAGES);
     }

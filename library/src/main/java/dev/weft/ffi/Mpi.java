@@ -17,8 +17,8 @@ import java.util.function.ToIntFunction;
  * NativeCallException}.
  *
  * <p>One thread calls, the one that has initialised MPI, unless {@link #initThread} has given
- * {@link MpiThreadLevel#MULTIPLE}; {@link #initialized}, {@link #finalized} and what only tells
- * about the library are for any thread.
+ * {@link MpiThreadLevel#MULTIPLE}; {@link #initialized}, {@link #finalized} and methods about the
+ * library itself are for any thread.
  */
 public final class Mpi {
 
@@ -36,8 +36,8 @@ public final class Mpi {
     }
 
     /**
-     * Which library: the one that -Dweft.mpi.library or WEFT_MPI_LIBRARY names, else that of the
-     * launcher which has started this process, else whichever there is.
+     * Loads the library that -Dweft.mpi.library or WEFT_MPI_LIBRARY names, else that of the
+     * launcher that started this process, else any that is installed.
      *
      * @throws IllegalStateException with one line that says why there is none and how to get one
      */
@@ -68,8 +68,8 @@ public final class Mpi {
     }
 
     /**
-     * Initialises MPI for this process, once; from then on failures are returned, where MPI itself
-     * would end the process.
+     * Initialises MPI for this process, once; from then on failures are returned, instead of ending
+     * the process as MPI does by default.
      *
      * @return the level that the library grants, which may be lower than the required one
      */
@@ -81,7 +81,8 @@ public final class Mpi {
             MpiCalls.INIT_THREAD.check(code, required.toString());
             provided = threadLevel(out.get(JAVA_INT, 0));
         }
-        // Failures that belong to no communicator are raised on one of these two, by MPI's version.
+        // Failures that belong to no communicator are raised on one of these two, depending on
+        // MPI's version.
         returnErrors(world);
         returnErrors(library.handle(Handle.SELF));
         return provided;
@@ -118,7 +119,7 @@ public final class Mpi {
         return ask(MpiCalls.SIZE, comm);
     }
 
-    /** The same processes with messages of their own, until {@link #free}. All of them call. */
+    /** The same processes with separate messages, until {@link #free}. All of them call it. */
     public long duplicate(long comm) {
         return create(
                 MpiCalls.DUPLICATE,
@@ -127,8 +128,8 @@ public final class Mpi {
     }
 
     /**
-     * The processes of the communicator on this host, ranked by key, until {@link #free}. All of
-     * the communicator call.
+     * The processes of the communicator on this host, ranked by key, until {@link #free}. All
+     * processes of the communicator call it.
      */
     public long splitByHost(long comm, int key) {
         int shared = family().commTypeShared();
@@ -139,12 +140,12 @@ public final class Mpi {
                 () -> comm(comm) + ", shared memory, key " + key);
     }
 
-    /** Frees a communicator that this class has made. All of its processes call. */
+    /** Frees a communicator that this class has made. All of its processes call it. */
     public void free(long comm) {
         withHandle(MpiCalls.FREE_COMM, comm, "comm");
     }
 
-    /** Failures on this communicator are returned, where MPI itself would end the process. */
+    /** Lets failures on this communicator be returned, instead of ending the process. */
     public void returnErrors(long comm) {
         long handler = library.handle(Handle.ERRORS_RETURN);
         MpiCalls.SET_ERROR_HANDLER.run("comm %#x, errors return", comm, handler);
@@ -162,7 +163,7 @@ public final class Mpi {
         }
     }
 
-    /** As many bytes of every rank, in rank order. */
+    /** Gathers the same number of bytes from every rank, in rank order. */
     public void allgather(long sendAddress, int bytes, long receiveAddress, long comm) {
         int code =
                 MpiCalls.ALLGATHER.call(
@@ -176,10 +177,10 @@ public final class Mpi {
     }
 
     /**
-     * What every rank sends, at places of the receiver's choice.
+     * Gathers what every rank sends, at places that the receiver chooses.
      *
-     * @param countsAddress of 32-bit numbers: how many elements come from each rank
-     * @param displacementsAddress of 32-bit numbers: where they go, in extents of the receive type
+     * @param countsAddress 32-bit numbers: how many elements come from each rank
+     * @param displacementsAddress 32-bit numbers: where they go, in extents of the receive type
      */
     public void allgatherv(
             long sendAddress,
@@ -216,7 +217,7 @@ public final class Mpi {
         return byteType;
     }
 
-    /** Bytes in one piece as one element, until {@link #freeType}. */
+    /** A type of contiguous bytes as one element, until {@link #freeType}. */
     public long contiguousType(int bytes) {
         return committed(
                 create(
@@ -243,7 +244,7 @@ public final class Mpi {
         withHandle(MpiCalls.FREE_TYPE, type, "type");
     }
 
-    /** Room for as many transfers at once. */
+    /** Requests for {@code capacity} transfers at once. */
     public MpiRequests requests(int capacity) {
         return new MpiRequests(family(), library.handle(Handle.REQUEST_NULL), byteType, capacity);
     }
@@ -300,7 +301,7 @@ public final class Mpi {
         return type;
     }
 
-    /** For functions that take the address of a handle, which they may change. */
+    /** For functions that expect the address of a handle, which they may change. */
     private void withHandle(NativeFunction function, long handle, String kind) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment inOut = arena.allocate(Long.BYTES, Long.BYTES);

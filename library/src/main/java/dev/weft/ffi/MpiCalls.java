@@ -7,7 +7,7 @@ import java.lang.foreign.MemorySegment;
 
 /**
  * The process's MPI library, loaded when this class is first used, and its functions as constants;
- * where loading fails, the reason is kept and every call throws it.
+ * if loading fails, the reason is kept and every call throws it.
  */
 final class MpiCalls {
 

@@ -7,11 +7,11 @@ import java.util.OptionalInt;
 
 /**
  * What the environment says about the launcher that has started this process: mpirun of Open MPI
- * (OMPI_COMM_WORLD_*), mpirun of MPICH and srun with PMI (PMI_*), srun with PMIx (PMIX_RANK). MPI
- * itself has the last word on rank and size once it is initialised. Any thread may use it.
+ * (OMPI_COMM_WORLD_*), mpirun of MPICH and srun with PMI (PMI_*), srun with PMIx (PMIX_RANK). Once
+ * initialised, MPI itself decides rank and size. Thread-safe.
  *
- * @param family whose launcher it was, or whose library goes with it; empty if there was none
- * @param rank of this process among those started together, if known
+ * @param family the family of the launcher, or of the matching library; empty if there was none
+ * @param rank the rank of this process among those started together, if known
  * @param size how many were started together, if known
  */
 public record MpiEnvironment(Optional<MpiFamily> family, OptionalInt rank, OptionalInt size) {
@@ -27,7 +27,7 @@ public record MpiEnvironment(Optional<MpiFamily> family, OptionalInt rank, Optio
     }
 
     /**
-     * @throws IllegalArgumentException where a rank or a size is no number
+     * @throws IllegalArgumentException if a rank or a size is not a number
      */
     public static MpiEnvironment of(Map<String, String> environment) {
         // Open MPI first: under srun it finds PMI's variables as well.

@@ -12,7 +12,7 @@ import java.util.regex.Pattern;
 /**
  * The kinds of MPI library that Weft can call, and the table of what their headers define
  * differently: one row per method, one column per family. Another binary interface (the standard
- * one of MPI 5) is another column. Any thread may call.
+ * one of MPI 5) would be another column. Thread-safe.
  */
 public enum MpiFamily {
     /** Versions 4 and 5. Handles are pointers, the predefined ones addresses of variables. */
@@ -35,7 +35,7 @@ public enum MpiFamily {
         this.files = files;
     }
 
-    /** As people call it, for example {@code Open MPI}. */
+    /** The usual name, for example {@code Open MPI}. */
     public String label() {
         return label;
     }

@@ -19,14 +19,14 @@ import java.util.stream.Stream;
 
 /**
  * An MPI library that has been loaded and recognised. A library that the user has named is the only
- * one that will do; otherwise it is of the family whose launcher has started this process, or of
- * any if there was no launcher: a process that loads the other family's library would be a world of
- * its own. The loader's path comes first, then the usual folders. Any thread may call.
+ * one that is tried; otherwise it is of the family whose launcher started this process, or of any
+ * if there was no launcher: a process that loads the other family's library would be in a world
+ * alone. The loader's path comes first, then the usual folders. Thread-safe.
  *
  * <p>The JVM owns SIGSEGV, SIGBUS, SIGFPE and SIGHUP: compiled code runs into the first on purpose,
  * and a library that took them over would end the process at the first null pointer. So before
- * loading, what MPI may bring along is told to leave signals alone, unless the user has told it
- * otherwise.
+ * loading, libraries that MPI may load are told to leave signals alone, unless the user has set
+ * that otherwise.
  *
  * @param version the first line of its version text
  */
@@ -95,7 +95,7 @@ record MpiLibrary(MpiFamily family, String version, SymbolLookup symbols) {
 
     private static void keepSignals() {
         NativeEnvironment.setUnlessSet("UCX_ERROR_SIGNALS", "");
-        // On SIGHUP, with which the JVM ends in good order, UCX would wait for a debugger.
+        // On SIGHUP, at which the JVM ends cleanly, UCX would wait for a debugger.
         NativeEnvironment.setUnlessSet("UCX_DEBUG_SIGNO", "0");
         // By default UCX writes over the first instructions of the C library's functions, while
         // other threads of the JVM call them: on a busy aarch64, starts of MPICH 4.0.2 died of

@@ -9,8 +9,8 @@ import java.util.Objects;
 
 /**
  * An array of MPI requests, each with its index, that MPI tests as a whole. Calls allocate nothing
- * on the Java heap unless they fail. For one thread at a time, and for that which may call {@link
- * Mpi}. Closing gives the array back and ends no transfer.
+ * on the Java heap unless they fail. For one thread at a time, the one that may call {@link Mpi}.
+ * Closing frees the array and ends no transfer.
  */
 public final class MpiRequests implements AutoCloseable {
 
@@ -64,13 +64,13 @@ public final class MpiRequests implements AutoCloseable {
         return family.readHandle(handles, offset(request)) == none;
     }
 
-    /** Begins to send from memory that stays as it is until the request completes. */
+    /** Starts to send from memory that must not change until the request completes. */
     public void isend(
             int request, long address, int count, long type, int destination, int tag, long comm) {
         begin(MpiCalls.ISEND, request, address, count, type, destination, tag, comm);
     }
 
-    /** Begins to receive into memory that nobody looks at until the request completes. */
+    /** Starts to receive into memory that must not be read until the request completes. */
     public void irecv(
             int request, long address, int count, long type, int source, int tag, long comm) {
         begin(MpiCalls.IRECV, request, address, count, type, source, tag, comm);
@@ -114,7 +114,7 @@ public final class MpiRequests implements AutoCloseable {
                         completedCount.address(),
                         completedIndices.address(),
                         statuses.address());
-        // The statuses hold codes only where the call says so.
+        // The statuses hold codes only if the call says so.
         errorsInStatuses = code != 0 && MpiCalls.errorClass(code) == family.errorInStatus();
         if (code != 0 && !errorsInStatuses) {
             throw MpiCalls.TEST_SOME.failed(code, capacity + " requests");
@@ -127,7 +127,7 @@ public final class MpiRequests implements AutoCloseable {
     /**
      * The index of a request that the latest test has found complete.
      *
-     * @param i from 0 to below what {@link #testSome} has returned
+     * @param i from 0, below what {@link #testSome} has returned
      */
     public int completed(int i) {
         return completedIndices.get(JAVA_INT, checked(i) * (long) Integer.BYTES);
@@ -153,7 +153,7 @@ public final class MpiRequests implements AutoCloseable {
     }
 
     /**
-     * Frees a request whose transfer is not waited for any more. The transfer goes on: its memory
+     * Frees a request whose transfer is not awaited any more. The transfer continues: its memory
      * stays mapped until MPI is finished.
      */
     public void free(int request) {

@@ -15,8 +15,8 @@ public final class NativeCallException extends RuntimeException {
 
     /**
      * @param name what the library calls the code
-     * @param detail what the library has to say about it, for example a compiler's log; may be
-     *     empty and may have several lines
+     * @param detail details from the library, for example a compiler's log; may be empty and may
+     *     have several lines
      */
     NativeCallException(
             String library,

@@ -4,8 +4,8 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.Linker;
 
 /**
- * Environment variables that a native library reads when it is loaded. What the user has set stays.
- * For the thread that loads the library.
+ * Environment variables that a native library reads when it is loaded. Values that the user has set
+ * are kept. For the thread that loads the library.
  */
 final class NativeEnvironment {
 

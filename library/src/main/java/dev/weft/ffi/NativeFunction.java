@@ -3,10 +3,10 @@ package dev.weft.ffi;
 import java.lang.invoke.MethodHandle;
 
 /**
- * A bound function that returns a code, 0 for success. Every argument is passed as a long and is
- * narrowed to the width that the function's signature has, so that there is one {@code call} per
- * number of arguments. Held in a static final field the handle is a constant for the compiler (a
- * record's fields are trusted), so that a call allocates nothing. Any thread may call.
+ * A bound function that returns a code, 0 for success. Every argument is passed as a long and
+ * narrowed to the width in the function's signature, so that there is one {@code call} per number
+ * of arguments. In a static final field the handle is a constant for the compiler (a record's
+ * fields are trusted), so that a call allocates nothing. Thread-safe.
  */
 record NativeFunction(BoundLibrary library, String symbol, MethodHandle handle) {
 
@@ -18,7 +18,7 @@ record NativeFunction(BoundLibrary library, String symbol, MethodHandle handle) 
     NativeCallException failed(int code, String arguments, String detail) {
         return new NativeCallException(
                 library.name(),
-                // cuMemAlloc_v2 is what the headers let everyone call cuMemAlloc.
+                // The headers let everyone call cuMemAlloc_v2 as cuMemAlloc.
                 symbol.replaceFirst("_v\\d$", ""),
                 arguments,
                 code,
@@ -42,9 +42,9 @@ record NativeFunction(BoundLibrary library, String symbol, MethodHandle handle) 
     }
 
     /**
-     * Calls it and throws where it fails.
+     * Calls it and throws if it fails.
      *
-     * @param arguments a format that tells of them in an error
+     * @param arguments a format that describes them in an error
      */
     void run(String arguments, long a) {
         int code = call(a);

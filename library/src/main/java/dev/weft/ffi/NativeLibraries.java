@@ -16,9 +16,9 @@ import java.util.function.UnaryOperator;
 
 /**
  * Where CUDA's libraries and OpenBLAS are looked for. A file that the user has named is the only
- * one that will do; otherwise the loader's own path comes first, then the toolkit's folders, then
- * those of NVIDIA's Python packages. The look is bounded: it expands fixed patterns and walks no
- * tree. Any thread may call.
+ * one that is tried; otherwise the loader's own path comes first, then the toolkit's folders, then
+ * those of NVIDIA's Python packages. The search is bounded: it expands fixed patterns and walks no
+ * tree. Thread-safe.
  *
  * <pre>
  * -Dweft.cuda.LIB=FILE (weft.openblas), WEFT_LIB=FILE
@@ -33,12 +33,12 @@ final class NativeLibraries {
     private final UnaryOperator<String> environment;
     private final Path root;
 
-    /** On this machine. */
+    /** The libraries of this machine. */
     NativeLibraries() {
         this(System::getProperty, System::getenv, Path.of("/"));
     }
 
-    /** On a machine as a test describes it, its file system below {@code root}. */
+    /** The libraries of a machine in a test, with its file system below {@code root}. */
     NativeLibraries(
             UnaryOperator<String> properties, UnaryOperator<String> environment, Path root) {
         this.properties = properties;
@@ -78,7 +78,7 @@ final class NativeLibraries {
     /**
      * @param property for example {@code weft.cuda.nvrtc}; the variable is then WEFT_NVRTC
      * @param names file names, the preferred one first
-     * @param folders whether to go on in {@link #folders} where the loader finds none
+     * @param folders whether to continue in {@link #folders} if the loader finds none
      * @throws IllegalArgumentException that lists everything tried
      */
     SymbolLookup load(String property, List<String> names, boolean folders) {
@@ -130,7 +130,7 @@ final class NativeLibraries {
     }
 
     /**
-     * The folders that there are, in the order in which they are looked at.
+     * The folders that exist, in the order in which they are searched.
      *
      * @param unreadable gets a line for each folder that could not be listed
      */

@@ -57,11 +57,11 @@ public final class Nvrtc {
     }
 
     /**
-     * @param name of the source in the compiler's messages
+     * @param name the name of the source in the compiler's messages
      * @param headers texts by the names under which the source includes them
      * @param options among them {@code --gpu-architecture=sm_NN}, a real architecture
      * @return the machine code, for {@link CudaModules#loadData}
-     * @throws NativeCallException with the compiler's log where the source does not compile
+     * @throws NativeCallException with the compiler's log if the source does not compile
      */
     public static byte[] compile(
             String name, String source, Map<String, String> headers, List<String> options) {
@@ -115,7 +115,7 @@ public final class Nvrtc {
     private static String log(long program, String name, Arena arena) {
         MemorySegment size = arena.allocate(JAVA_LONG);
         LOG_SIZE.check(LOG_SIZE.call(program, size.address()), name);
-        // One zero more than the library's own, so that the text ends whatever it counts.
+        // One zero more than the library's own, so that the text ends whatever the library counts.
         MemorySegment log = arena.allocate(size.get(JAVA_LONG, 0) + 1);
         LOG.check(LOG.call(program, log.address()), name);
         return log.getString(0).strip();

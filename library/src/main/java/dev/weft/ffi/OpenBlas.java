@@ -70,15 +70,15 @@ public final class OpenBlas {
         return version + " (" + text(LIBRARY, CORE_NAME) + " kernels)";
     }
 
-    /** Threads of its own per call, for the whole process; 1 unless set. */
+    /** OpenBLAS's own threads per call, for the whole process; 1 unless set. */
     public static void threads(int count) {
         threads(LIBRARY, count);
     }
 
     /**
-     * C = A x B, or C + A x B where {@code add}, all of them fp32 and row-major. Matrices are given
-     * by address, aligned to 4 bytes: the caller has checked their sizes and keeps their memory
-     * mapped for as long as the call runs.
+     * C = A x B, or C + A x B if {@code add}, all of them fp32 and row-major. Matrices are given by
+     * address, aligned to 4 bytes: the caller has checked their sizes and keeps their memory mapped
+     * for as long as the call runs.
      *
      * @param aPitch elements from one row of A to the next, at least {@code k} and 1
      * @param bPitch likewise for B, at least {@code n} and 1

@@ -9,8 +9,8 @@ import java.util.Set;
 import java.util.stream.Stream;
 
 /**
- * The environment variables that OpenBLAS reads once, when it is loaded. What the user has set
- * stays. Child processes do not inherit them: Java starts those with its own copy of the
+ * The environment variables that OpenBLAS reads once, when it is loaded. Values that the user has
+ * set are kept. Child processes do not inherit them: Java starts those with its own copy of the
  * environment. For the thread that loads the library.
  */
 final class OpenBlasEnvironment {
@@ -21,14 +21,14 @@ final class OpenBlasEnvironment {
     private OpenBlasEnvironment() {}
 
     static void prepare() {
-        // A release does not know CPUs younger than itself and takes its slowest kernels there:
-        // 0.3.21 on Sapphire Rapids runs at a fifth of its rate.
+        // A release does not know CPUs newer than itself and uses its slowest kernels there: 0.3.21
+        // on Sapphire Rapids runs at a fifth of its rate.
         if (System.getProperty("os.arch").equals("amd64")) {
             coreType(cpuFlags())
                     .ifPresent(type -> NativeEnvironment.setUnlessSet("OPENBLAS_CORETYPE", type));
         }
-        // Weft's workers are the threads. Where the user wants more for others in this process,
-        // idle ones at least stop spinning soon.
+        // Weft's workers are the threads. If the user wants more for others in this process, idle
+        // ones at least stop spinning soon.
         NativeEnvironment.setUnlessSet("OPENBLAS_NUM_THREADS", "1");
         NativeEnvironment.setUnlessSet("OPENBLAS_THREAD_TIMEOUT", "4");
     }
@@ -41,7 +41,7 @@ final class OpenBlasEnvironment {
         return flags.containsAll(AVX2) ? Optional.of("HASWELL") : Optional.empty();
     }
 
-    /** Empty where the system does not tell: OpenBLAS then finds out by itself. */
+    /** Empty if the system does not report them: OpenBLAS then detects them itself. */
     private static Set<String> cpuFlags() {
         try (Stream<String> lines = Files.lines(Path.of("/proc/cpuinfo"))) {
             return lines.filter(line -> line.startsWith("flags"))

@@ -13,7 +13,7 @@ import java.util.Locale;
 
 /**
  * The system calls of Linux that Weft makes. All go through one function, {@code syscall}, since
- * each function that Java binds takes a start some milliseconds. Any thread may call.
+ * each bound function adds some milliseconds to a start. Thread-safe.
  */
 enum SystemCall {
     MMAP(9, 222),
@@ -26,7 +26,7 @@ enum SystemCall {
     SCHED_GETAFFINITY(204, 123),
     GETCPU(309, 168);
 
-    /** Where a call may leave its error that nobody asks for. */
+    /** Memory for errors that nobody reads. */
     static final MemorySegment IGNORED = state(Arena.global());
 
     private static final long ERRNO =
@@ -35,7 +35,7 @@ enum SystemCall {
 
     private final long number;
 
-    /** Its numbers on amd64, and on processors that came to Linux later; -1 where it has none. */
+    /** Its numbers on amd64, and on processors that Linux added later; -1 if it has none. */
     SystemCall(long amd64, long later) {
         String os = System.getProperty("os.name");
         number =
@@ -78,7 +78,7 @@ enum SystemCall {
         return state.get(JAVA_INT, ERRNO);
     }
 
-    /** Makes the call; -1 for one that failed, whose error is in {@code state} then. */
+    /** Makes the call; -1 if it failed, with its error in {@code state}. */
     long call(MemorySegment state, long a, long b, long c, long d, long e, long f) {
         if (!isKnown()) {
             throw new IllegalStateException(
@@ -101,7 +101,7 @@ enum SystemCall {
         return call(state, a, b, c, 0, 0, 0);
     }
 
-    /** As programs call it. */
+    /** The name that programs use. */
     @Override
     public String toString() {
         return name().toLowerCase(Locale.ROOT);

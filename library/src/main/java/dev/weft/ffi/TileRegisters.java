@@ -15,12 +15,12 @@ public final class TileRegisters {
 
     private TileRegisters() {}
 
-    /** Why code of this process may not use them, or empty where it may from now on. */
+    /** Why code of this process may not use them, or empty if it may from now on. */
     public static Optional<String> unavailable() {
         return Asked.ANSWER;
     }
 
-    /** Asked when first needed. */
+    /** Requested when first needed. */
     private static final class Asked {
         static final Optional<String> ANSWER = ask();
 

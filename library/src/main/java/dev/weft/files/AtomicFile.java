@@ -13,7 +13,7 @@ import java.nio.file.Path;
  * Writes files atomically: the bytes go to a temporary file in the target's folder, which is synced
  * to disk and then renamed. So a reader never sees half a file, and a process that has mapped the
  * old file keeps it. If a write fails, for example for lack of space, or the process is told to end
- * meanwhile, the old file stays and no temporary file is left. Any thread may call it.
+ * meanwhile, the old file stays and no temporary file is left. Thread-safe.
  */
 public final class AtomicFile {
 

@@ -7,12 +7,12 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.stream.Stream;
 
-/** Whole folders. Any thread may call. */
+/** Whole folders. Thread-safe. */
 public final class Folders {
 
     private Folders() {}
 
-    /** Deletes a folder and all that is in it; links are not followed, a missing one is fine. */
+    /** Deletes a folder and everything in it; links are not followed, a missing folder is fine. */
     public static void delete(Path folder) throws IOException {
         if (!Files.exists(folder)) {
             return;

@@ -9,7 +9,7 @@ public final class PidNamespace {
 
     private PidNamespace() {}
 
-    /** A text that is equal for processes with one namespace; empty if it is not known. */
+    /** A text that is equal for processes in the same namespace; empty if unknown. */
     public static String current() {
         try {
             // Containers share a kernel, but have their own process ids.
@@ -21,7 +21,7 @@ public final class PidNamespace {
         }
     }
 
-    /** The name of this host; empty if it is not known. */
+    /** The name of this host; empty if unknown. */
     public static String host() {
         try {
             return Files.readString(Path.of("/proc/sys/kernel/hostname")).strip();

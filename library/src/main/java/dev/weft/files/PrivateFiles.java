@@ -16,9 +16,9 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * Folders and files that only this user can access. They are created so, whatever the umask, and
- * used only if they are so. Links are not followed. Checking a file by its name is safe, because no
- * other user can change what a name in a private folder refers to. Any thread may call.
+ * Folders and files that only this user can access. They are created this way, whatever the umask,
+ * and used only if they are. Links are not followed. Checking a file by its name is safe, because
+ * no other user can change what a name in a private folder refers to. Thread-safe.
  */
 public final class PrivateFiles {
 
@@ -47,7 +47,7 @@ public final class PrivateFiles {
         } catch (FileAlreadyExistsException e) {
             return requirePrivate(real);
         }
-        // The umask may have taken away what the user needs.
+        // The umask may have removed permissions that the user needs.
         Files.setPosixFilePermissions(real, FOLDER_MODE);
         return real;
     }
@@ -205,7 +205,7 @@ public final class PrivateFiles {
     }
 
     /**
-     * A folder for a cache, created if need be. It must be this user's, writable by nobody else,
+     * A folder for a cache, created if necessary. It must be this user's, writable by nobody else,
      * and in a {@link #guarded} one. Others may read it.
      *
      * @return its path without links
@@ -235,7 +235,7 @@ public final class PrivateFiles {
         Path temporary = file.resolveSibling(TemporaryFiles.newName());
         try (FileChannel channel =
                 TemporaryFiles.create(temporary, PosixFilePermissions.asFileAttribute(FILE_MODE))) {
-            // The umask may have taken away what the user needs.
+            // The umask may have removed permissions that the user needs.
             Files.setPosixFilePermissions(temporary, FILE_MODE);
             AtomicFile.writeAll(channel, bytes);
             TemporaryFiles.rename(temporary, file);
@@ -245,7 +245,7 @@ public final class PrivateFiles {
     }
 
     /**
-     * Reads a file, which must be this user's, not writable by others, and no link.
+     * Reads a file, which must be this user's, not writable by others, and not a link.
      *
      * @param most the most bytes to read
      */

@@ -24,8 +24,8 @@ import java.util.regex.Pattern;
 /**
  * Temporary files, which are later renamed. Their names are {@code
  * .weft-<process>-<namespace>-<random>.part}. Those of this process are removed when it is told to
- * end, those of a process that is gone by the next one that writes to their folder. Any thread may
- * call it.
+ * end; those of a process that is gone are removed by the next one that writes to their folder.
+ * Thread-safe.
  */
 public final class TemporaryFiles {
 
@@ -36,7 +36,7 @@ public final class TemporaryFiles {
     private static final Pattern OLD_NAME =
             Pattern.compile("\\.weft-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\\.part");
 
-    /** No write takes as long. Used if it is not known whether the process lives. */
+    /** No write takes this long. Used if it is not known whether the process lives. */
     private static final Duration STALE_AGE = Duration.ofDays(1);
 
     /** How exactly the start time of a process is known. */

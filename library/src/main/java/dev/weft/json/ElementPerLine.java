@@ -4,7 +4,7 @@ import com.fasterxml.jackson.core.JsonGenerator;
 import com.fasterxml.jackson.core.util.MinimalPrettyPrinter;
 import java.io.IOException;
 
-/** The layout of long arrays: no blanks, but a line for each element, which an editor can show. */
+/** The layout of long arrays: no blanks, but one line per element, which an editor can show. */
 public final class ElementPerLine extends MinimalPrettyPrinter {
 
     private static final long serialVersionUID = 1;

@@ -11,14 +11,14 @@ import java.io.InputStream;
 import java.io.Writer;
 import java.util.stream.IntStream;
 
-/** Parsers and generators of JSON, all set up alike. Any thread may call it. */
+/** Parsers and generators of JSON, all configured alike. Thread-safe. */
 public final class Json {
 
     private static final JsonFactory JSON = strict().build();
 
     private Json() {}
 
-    /** Settings of parsers that refuse a name which is there twice: readers would differ in it. */
+    /** Settings of parsers that refuse a repeated name, which readers would treat differently. */
     public static JsonFactoryBuilder strict() {
         return new JsonFactoryBuilder()
                 .enable(StreamReadFeature.STRICT_DUPLICATE_DETECTION)
@@ -27,7 +27,7 @@ public final class Json {
     }
 
     /**
-     * @param in can be marked and reset
+     * @param in supports mark and reset
      */
     static JsonParser parser(String origin, InputStream in) throws IOException {
         in.mark(Integer.BYTES);
@@ -40,7 +40,7 @@ public final class Json {
         return JSON.createParser(in);
     }
 
-    /** A parser would pass over a mark, and take zeros for a sign of UTF-16 or UTF-32. */
+    /** A parser would skip a byte order mark, and take zeros for a sign of UTF-16 or UTF-32. */
     private static boolean isStartOfUtf8(byte[] start) {
         boolean marked = start.length > 0 && start[0] < 0;
         return !marked && IntStream.range(0, start.length).noneMatch(i -> start[i] == 0);
@@ -51,12 +51,12 @@ public final class Json {
         return JSON.createGenerator(writer).disable(JsonGenerator.Feature.AUTO_CLOSE_TARGET);
     }
 
-    /** Also with a layout, which must be a new one: it may count how deep the text is. */
+    /** A generator with a layout, which must be a new one: it may track the depth of the text. */
     public static JsonGenerator generator(Writer writer, PrettyPrinter layout) throws IOException {
         return generator(writer).setPrettyPrinter(layout);
     }
 
-    /** A field that is null where the number is infinite or NaN, which JSON has no word for. */
+    /** Writes a field that is null if the number is infinite or NaN, which JSON cannot express. */
     public static void numberOrNull(JsonGenerator json, String field, double value)
             throws IOException {
         if (Double.isFinite(value)) {

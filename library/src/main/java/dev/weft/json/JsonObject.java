@@ -22,21 +22,21 @@ import java.util.function.DoublePredicate;
 import java.util.function.Supplier;
 
 /**
- * An object out of a JSON text. Fields are asked for by name and kind; what is not as expected is
- * an {@link IllegalArgumentException} of one line with the text's origin, the field's path, the
- * actual value and what would be right. Fields that nobody asks for are allowed, unless {@link
- * #build} is called. For one thread.
+ * An object in a JSON text. Fields are read by name and kind; an unexpected value is an {@link
+ * IllegalArgumentException} with a one-line message: the text's origin, the field's path, the
+ * actual value and what is expected. Fields that are not read are allowed, unless {@link #build} is
+ * called. For one thread.
  */
 public final class JsonObject {
 
     /** More than anything that is counted or timed; a double holds it exactly. */
     public static final long MOST = 1L << 53;
 
-    /** Reads some arrays in a way of its own: there may be too much in them to keep as a tree. */
+    /** Reads some arrays in its own way: they may be too large to keep as a tree. */
     @FunctionalInterface
     public interface ArrayReader {
 
-        /** Reads the array whose first token is the parser's; null leaves it to the tree. */
+        /** Reads the array at the parser's current token; null leaves it to the tree. */
         Object read(String field, JsonParser parser) throws IOException;
     }
 
@@ -52,7 +52,7 @@ public final class JsonObject {
     }
 
     /**
-     * Reads the one object that {@code json} has to be.
+     * Reads {@code json}, which must be one object.
      *
      * @param origin the name of the text in messages
      */
@@ -60,7 +60,7 @@ public final class JsonObject {
         return read(origin, new ByteArrayInputStream(json), (field, parser) -> null);
     }
 
-    /** The same from a stream, which is closed. */
+    /** Reads one object from a stream, which is closed. */
     public static JsonObject read(String origin, InputStream in, ArrayReader arrays) {
         try (InputStream text = new BufferedInputStream(in);
                 JsonParser parser = Json.parser(origin, text)) {
@@ -89,7 +89,7 @@ public final class JsonObject {
         return where + ": " + SafeText.excerpt(e.getOriginalMessage());
     }
 
-    /** Whether the field is there, be it as null. */
+    /** Whether the field is there, even as null. */
     public boolean has(String name) {
         asked.add(name);
         return fields.values().containsKey(name);
@@ -116,7 +116,7 @@ public final class JsonObject {
         return required(name, String.class, "a text");
     }
 
-    /** Null where it is null or left out. */
+    /** Null if it is null or missing. */
     public String textOrNull(String name) {
         return hasValue(name) ? text(name) : null;
     }
@@ -126,7 +126,7 @@ public final class JsonObject {
         return line(name, value(name, "a line of text"));
     }
 
-    /** {@code fallback} where it is left out. */
+    /** {@code fallback} if it is missing. */
     public String line(String name, String fallback) {
         return has(name) ? line(name) : fallback;
     }
@@ -183,7 +183,7 @@ public final class JsonObject {
         throw refusal(name, value, "a number from 0 to " + MOST);
     }
 
-    /** Also one that is negative, infinite or NaN, which JSON can only tell as a text. */
+    /** Any number, also a negative, infinite or NaN one; JSON has the last two as text. */
     public double anyNumber(String name) {
         Object value = value(name, "a number");
         if ("NaN".equals(value) || "Infinity".equals(value) || "-Infinity".equals(value)) {
@@ -235,7 +235,7 @@ public final class JsonObject {
         return has(name) ? flag(name) : fallback;
     }
 
-    /** Null where it is null or left out. */
+    /** Null if it is null or missing. */
     public Boolean flagOrNull(String name) {
         return hasValue(name) ? (Boolean) flag(name) : null;
     }
@@ -256,12 +256,12 @@ public final class JsonObject {
         return constant.name().toLowerCase(Locale.ROOT).replace('_', '-');
     }
 
-    /** A value of that type, such as what an {@link ArrayReader} made of the field. */
+    /** A value of this type, such as the result of an {@link ArrayReader}. */
     public <T> T required(String name, Class<T> type, String expected) {
         return cast(name, value(name, expected), type, expected);
     }
 
-    /** What {@code maker} makes of the fields; others than those asked for are refused. */
+    /** The result of {@code maker}; fields that it has not read are refused. */
     public <T> T build(Supplier<T> maker) {
         for (String name : fields.values().keySet()) {
             if (!asked.contains(name)) {
@@ -330,7 +330,7 @@ public final class JsonObject {
         };
     }
 
-    /** Writes the fields into the object that is open, as they were read. */
+    /** Writes the fields into the open object, as they were read. */
     public void write(JsonGenerator json) throws IOException {
         JsonTree.write(fields, json);
     }

@@ -11,21 +11,21 @@ import java.util.Map;
 
 /**
  * Values of a JSON text: a {@link Fields}, a {@link List}, a {@link String}, a {@link Numeral}, a
- * {@link Boolean}, null, or what an {@link JsonObject.ArrayReader} has made of an array.
+ * {@link Boolean}, null, or the result of an {@link JsonObject.ArrayReader}.
  */
 final class JsonTree {
 
     /** The fields of an object, in their order. */
     record Fields(Map<String, Object> values) {}
 
-    /** A number as it is written, so that whole ones stay whole and messages show it. */
+    /** A number as written, so that whole ones stay whole and messages can show it. */
     record Numeral(String text) {
 
         double value() {
             return Double.parseDouble(text);
         }
 
-        /** Null where it is not whole, or more than 64 bits hold. */
+        /** Null if it is not whole, or does not fit 64 bits. */
         Long whole() {
             try {
                 return Long.valueOf(text);
@@ -43,7 +43,7 @@ final class JsonTree {
         this.arrays = arrays;
     }
 
-    /** The object whose first token is the parser's. */
+    /** The object at the parser's current token. */
     Fields fields() throws IOException {
         Map<String, Object> values = new LinkedHashMap<>();
         while (parser.nextToken() != JsonToken.END_OBJECT) {

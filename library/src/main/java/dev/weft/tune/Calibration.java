@@ -23,9 +23,9 @@ import java.util.stream.Collectors;
 
 /**
  * Measures what products, copies and signals cost on this machine while all its cores are busy. It
- * does so in rounds, in each of which everything is timed once, so that a slow moment of the
- * machine does not distort one measurement alone; the medians of the rounds count. Nothing else
- * should run meanwhile. Used by one thread.
+ * does so in rounds that time everything once, so that a slow moment of the machine does not
+ * distort only one measurement; the medians of the rounds count. Nothing else should run meanwhile.
+ * Used by one thread.
  */
 public final class Calibration implements AutoCloseable {
 
@@ -34,7 +34,7 @@ public final class Calibration implements AutoCloseable {
     private static final long WARM_N = 256;
     private static final long WARM_NS = 400_000_000;
 
-    /** After so many disturbed attempts the result is accepted, and said to be one. */
+    /** After this many disturbed attempts the result is accepted, and marked as disturbed. */
     private static final int MOST_ATTEMPTS = 3;
 
     private static final String BUSY = " while other programs used the cores";
@@ -54,14 +54,14 @@ public final class Calibration implements AutoCloseable {
     private final Map<DType, ProductProbe> products = new EnumMap<>(DType.class);
     private final List<Transport> transports = new ArrayList<>();
 
-    /** What one round has measured of copies and signals. */
+    /** What one round has measured about copies and signals. */
     private record Transport(
             double aloneGbps, double togetherGbps, double transferUs, double wakeUs) {}
 
     /**
-     * Warms engines up, for two thirds of the time that {@code effort} allows at most.
+     * Warms engines up, for at most two thirds of the time that {@code effort} allows.
      *
-     * @param engines what multiplies an A of a type
+     * @param engines the engine for each type of A
      */
     public Calibration(Function<DType, Gemm> engines, Set<DType> aTypes, Effort effort) {
         this.engines = engines;
@@ -118,7 +118,7 @@ public final class Calibration implements AutoCloseable {
         return products.values().stream().anyMatch(ProductProbe::isDisturbed);
     }
 
-    /** Whether a model was measured on a machine that did nothing else, so that it can be kept. */
+    /** Whether a model was measured while nothing else ran, so that it can be kept. */
     public static boolean isUndisturbed(Machine machine) {
         return machine.sources().stream().noneMatch(source -> source.endsWith(BUSY));
     }
@@ -134,7 +134,7 @@ public final class Calibration implements AutoCloseable {
         round(() -> false);
     }
 
-    /** The same: the first time in any case, then unless it is over meanwhile. */
+    /** Times everything once more: always the first time, later unless time is up. */
     private void round(BooleanSupplier isOver) {
         for (ProductProbe probe : products.values()) {
             if (!probe.round(effort.heartbeat(), isOver)) {
@@ -152,7 +152,7 @@ public final class Calibration implements AutoCloseable {
         effort.heartbeat().run();
     }
 
-    /** The model from the rounds so far, of which there must be one. */
+    /** The model from the rounds so far; there must be at least one. */
     public Machine machine() {
         Map<DType, CoreEngine.Costs> costs = new EnumMap<>(DType.class);
         double blockUs = 0;

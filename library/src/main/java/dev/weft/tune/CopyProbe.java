@@ -9,7 +9,7 @@ import dev.weft.statistics.Quantiles;
 import java.util.Arrays;
 import java.util.List;
 
-/** Times moves as lanes make them; small and large chunks tell bytes from the rest. */
+/** Times moves like those of lanes; small and large chunks separate fixed costs from bytes. */
 final class CopyProbe implements AutoCloseable {
 
     private static final long SMALL_BYTES = 32 << 10;
@@ -48,7 +48,7 @@ final class CopyProbe implements AutoCloseable {
     Copies time(boolean together) {
         double smallNs = medianNs(SMALL_BYTES, together);
         double largeNs = medianNs(LARGE_BYTES, together);
-        // The difference means nothing if a disturbance made small ones as slow as large ones.
+        // The difference means nothing if a disturbance made small chunks as slow as large ones.
         double bytesNs = Math.max(largeNs / 2, largeNs - smallNs);
         double gbps = (LARGE_BYTES - SMALL_BYTES) / bytesNs;
         return new Copies(gbps, Math.max(0, smallNs - SMALL_BYTES / gbps) / 1e3);

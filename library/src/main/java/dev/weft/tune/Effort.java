@@ -6,11 +6,11 @@ import java.util.List;
 /**
  * How thoroughly to measure.
  *
- * @param how in words
+ * @param how a description in words
  * @param inners [K, N] of the products that are timed
- * @param bufferBytes bytes of rows, and as many of products, for each thread
- * @param rounds in which everything is timed once
- * @param mostPerType after so long for each type of A no further round is begun, though there is
+ * @param bufferBytes bytes of rows, and the same of products, for each thread
+ * @param rounds the number of rounds, which time everything once
+ * @param mostPerType after this long for each type of A no further round starts, though there is
  *     always one
  * @param heartbeat called after every small step, for peers that wait meanwhile
  */
@@ -22,7 +22,7 @@ public record Effort(
         Duration mostPerType,
         Runnable heartbeat) {
 
-    /** How long, where it is not to be three seconds; tests, which prepare many, set it low. */
+    /** The bound, if it is not three seconds; tests, which prepare many operators, set it low. */
     private static final String BOUND_MS = "WEFT_AUTO_MEASURE_MS";
 
     /** Takes up to three seconds for each type of A: enough to rank plans. */

@@ -26,14 +26,14 @@ import java.util.function.Supplier;
 
 /**
  * The model of the machine that Weft runs on, for each engine: the one that the command has stored,
- * or else one that is measured when first needed, as {@link Effort#quick} says, and kept for the
- * life of the process. Nothing is written. Any thread may call it.
+ * or else one that is measured when first needed, with {@link Effort#quick}, and kept for the life
+ * of the process. Nothing is written. Thread-safe.
  */
 public final class HostModel {
 
     private static final long LOOK_MS = 100;
 
-    /** How long a model counts that was measured while other programs used the cores. */
+    /** How long a model is valid that was measured while other programs used the cores. */
     private static final Duration DISTURBED_COUNTS = Duration.ofHours(1);
 
     private static final ReentrantLock IN_PROCESS = new ReentrantLock();
@@ -43,7 +43,7 @@ public final class HostModel {
 
     private HostModel() {}
 
-    /** The model, with the costs of an A of that type; the heartbeat is heard while it measures. */
+    /** The model, with the costs for an A of this type; calls the heartbeat while it measures. */
     public static Machine machine(Gemm gemm, DType aType, Runnable heartbeat) {
         awaitTurn(heartbeat);
         try {
@@ -74,7 +74,7 @@ public final class HostModel {
         return Calibration.measure(engines, EnumSet.of(aType), Effort.quick(heartbeat));
     }
 
-    /** Others measure for some seconds at most. */
+    /** Others measure for a few seconds at most. */
     private static void awaitTurn(Runnable heartbeat) {
         try {
             while (!IN_PROCESS.tryLock(LOOK_MS, TimeUnit.MILLISECONDS)) {
@@ -86,7 +86,7 @@ public final class HostModel {
         }
     }
 
-    /** What is known (null for nothing), with the costs of that type measured where need be. */
+    /** The known model (null for none), with the costs of this type measured if necessary. */
     public static Machine knowing(DType aType, Machine known, Supplier<Machine> measuring) {
         if (known != null && known.engine().knows(aType)) {
             return known;
@@ -95,7 +95,7 @@ public final class HostModel {
         return known == null ? measured : joined(measured, known);
     }
 
-    /** Adds what was measured to what is known of other types. */
+    /** Adds what was measured to what is known about other types. */
     private static Machine joined(Machine measured, Machine known) {
         CoreEngine engine = (CoreEngine) measured.engine();
         Map<DType, CoreEngine.Costs> costs = new EnumMap<>(((CoreEngine) known.engine()).costs());
@@ -111,8 +111,8 @@ public final class HostModel {
     }
 
     /**
-     * The engines of the model that tells what an engine costs for an A of a type: those that auto
-     * takes, one for each type, if it is one of them.
+     * The engines of the model that has an engine's costs for an A of a type: those that auto uses,
+     * one for each type, if it is one of them.
      */
     public static Function<DType, Gemm> engines(Gemm gemm, DType aType) {
         return Gemms.auto(aType, aType).name().equals(gemm.name())
@@ -120,7 +120,7 @@ public final class HostModel {
                 : type -> gemm;
     }
 
-    /** Where the model for these engines and this number of cores is kept. */
+    /** The path of the model for these engines and this number of cores. */
     public static Path path(Function<DType, Gemm> engines) {
         return Machines.herePath(Calibration.description(engines));
     }

@@ -24,16 +24,16 @@ final class ParallelTimer {
     /**
      * What was timed.
      *
-     * @param medianNs of one repetition, over all threads
-     * @param waited the share of their time in which threads wanted a core and had none; 0 if the
-     *     system does not tell
+     * @param medianNs the median time of one repetition, over all threads
+     * @param waited the share of their time in which threads waited for a core; 0 if the system
+     *     does not report it
      */
     record Timed(double medianNs, double waited) {}
 
     /**
      * Repeats something on all threads, which start together.
      *
-     * @param isOver asked before every repetition but the first, which alone is made in any case
+     * @param isOver checked before every repetition but the first, which is always made
      * @param work by thread: what it repeats
      */
     static Timed time(
@@ -81,7 +81,7 @@ final class ParallelTimer {
         return (waitedNs() - before) / Math.max(1.0, System.nanoTime() - began);
     }
 
-    /** Since this thread began; 0 if the system does not tell. */
+    /** Since this thread began; 0 if the system does not report it. */
     private static long waitedNs() {
         try {
             return Long.parseLong(Files.readString(RUN_QUEUE).split(" ")[1]);

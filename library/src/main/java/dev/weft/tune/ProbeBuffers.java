@@ -7,7 +7,8 @@ import java.lang.foreign.MemorySegment;
 
 /**
  * Buffers that threads read and write while they are timed: a source and a target for each. They
- * are so large that the next rows are in no near cache, like rows that have just arrived in a call.
+ * are so large that the next rows are not in a near cache, like rows that have just arrived in a
+ * call.
  */
 final class ProbeBuffers implements AutoCloseable {
 
@@ -31,7 +32,7 @@ final class ProbeBuffers implements AutoCloseable {
         return sources.length;
     }
 
-    /** Whether two blocks of so many fp32 rows fit. */
+    /** Whether two blocks of {@code rows} fp32 rows fit. */
     boolean holds(long rows, long cols) {
         return 2 * rows * cols * Float.BYTES <= sources[0].byteSize();
     }

@@ -14,7 +14,7 @@ import java.util.List;
 import java.util.function.BooleanSupplier;
 import java.util.function.IntFunction;
 
-/** Times and fits what an engine's products cost while all cores multiply, as in a call. */
+/** Times products of an engine and fits their costs while all cores multiply, as in a call. */
 final class ProductProbe {
 
     private static final int MOST_CALLS = 50;
@@ -31,12 +31,15 @@ final class ProductProbe {
     private static final double STEADY = 0.9;
 
     /**
-     * Of the time: undisturbed probes waited for a core for under 3% of it, and those beside two
-     * busy programs on two cores for 40 to 60%.
+     * The most time spent waiting for a core: undisturbed probes waited under 3% of the time, and
+     * those next to two busy programs on two cores 40 to 60%.
      */
     private static final double MOST_WAITED = 0.15;
 
-    /** Of the warm speed: undisturbed products stay above half, a disturbed round was at 1/100. */
+    /**
+     * The least part of the warm speed: undisturbed products stay above half, a disturbed round was
+     * at 1/100.
+     */
     private static final double LEAST_OF_WARM = 0.125;
 
     private final Gemm gemm;
@@ -116,7 +119,10 @@ final class ProductProbe {
         waited.clear();
     }
 
-    /** Times every shape once more, if it is not over, or for the first time; whether all were. */
+    /**
+     * Times every shape once more unless time is up, always the first time; returns whether all
+     * were.
+     */
     boolean round(Runnable heartbeat, BooleanSupplier isOver) {
         double[] ns = time(heartbeat, rounds.isEmpty(), isOver);
         if (ns != null) {
@@ -126,8 +132,8 @@ final class ProductProbe {
     }
 
     /**
-     * Null if it was over meanwhile. In any case, shapes that there is no time for are taken to be
-     * as fast as the one before.
+     * Null if time was up. If it must finish in any case, shapes that there is no time for are
+     * assumed to be as fast as the one before.
      */
     private double[] time(Runnable heartbeat, boolean inAnyCase, BooleanSupplier isOver) {
         double[] ns = new double[shapes.size()];
@@ -138,7 +144,7 @@ final class ProductProbe {
                     return null;
                 }
                 if (i > 0) {
-                    // Slow kernels, not compiled yet, would take many times the time there is.
+                    // Slow kernels, not compiled yet, would take many times the available time.
                     ns[i] = ns[i - 1] * shape.operations(gemm) / shapes.get(i - 1).operations(gemm);
                     continue;
                 }
@@ -172,7 +178,7 @@ final class ProductProbe {
         };
     }
 
-    /** The costs of products on one core, and the microseconds of each, whatever its size. */
+    /** The costs of products on one core, and the microseconds of each product of any size. */
     record Fitted(CoreEngine.Costs costs, double blockUs) {}
 
     /** Fits the costs to the medians of all rounds. */

@@ -1,8 +1,8 @@
 package dev.weft.tensor.data;
 
 /**
- * A random 64-bit word for every index, found without the words before it: element i of the
- * SplitMix64 sequence that starts at the key. So any part of the data can be made by anyone, in any
+ * A random 64-bit word for every index, computed without the words before it: element i of the
+ * SplitMix64 sequence that starts at the key. So any rank can generate any part of the data, in any
  * order. Pure functions of integers, the same on every machine.
  */
 final class CounterHash {

@@ -4,9 +4,9 @@ import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 
 /**
- * Made-up data: a value for every index, always the same one. Ranks therefore make their own shards
- * and agree on the whole. Implementations hold no state; any thread may call them, and several may
- * fill different parts of one matrix, as far as its segment allows.
+ * Generated data: a fixed value for every index. So ranks generate their own shards and agree on
+ * the whole. Implementations are stateless and thread-safe; several threads may fill different
+ * parts of one matrix, if its segment allows it.
  */
 @FunctionalInterface
 public interface DataSource {

@@ -8,7 +8,7 @@ package dev.weft.tensor.data;
  */
 final class InverseNormal {
 
-    /** Within this distance of 1/2 one approximation serves, without a logarithm. */
+    /** Within this distance of 1/2 one approximation is enough, without a logarithm. */
     private static final double CENTRE = 0.425;
 
     private static final double CENTRE_SQUARED = 0.180625;
@@ -18,7 +18,7 @@ final class InverseNormal {
 
     private static final double NEAR = 1.6;
 
-    /** Coefficients of the numerators and denominators, that of the lowest power first. */
+    /** Coefficients of the numerators and denominators, lowest power first. */
     private static final double[] CENTRE_ABOVE = {
         3.3871328727963666080e0, 1.3314166789178437745e2, 1.9715909503065514427e3,
         1.3731693765509461125e4, 4.5921953931549871457e4, 6.7265770927008700853e4,

@@ -3,7 +3,7 @@ package dev.weft.tensor.data;
 /**
  * Values of the standard normal distribution, the same bits on every machine: the hash of an index
  * gives a uniform number, the inverse of the normal distribution function gives the value, and both
- * use only arithmetic that Java defines exactly. Immutable; any thread may call it.
+ * use only arithmetic that Java defines exactly. Immutable and thread-safe.
  *
  * @param stream distinguishes the matrices of one seed
  */
