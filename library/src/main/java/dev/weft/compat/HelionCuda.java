@@ -202,7 +202,7 @@ public final class HelionCuda {
             Helion.Config config,
             GpuStream stream) {
         HelionChecks.gathered("a", a, aShared.local(), aShared.group().size());
-        // Nothing would write to a progress of its own.
+        // Without one, no chunk would ever be reported.
         Objects.requireNonNull(progress, "progress");
         HelionDeviceShared shared = (HelionDeviceShared) aShared;
         return new HelionDeviceResult(

@@ -58,7 +58,7 @@ final class CudaLibrary {
     }
 
     /**
-     * What a function tells in the memory to which its first argument points; where that is an int,
+     * What a function writes to the memory that its first argument points to; if that is an int,
      * the lower half of this.
      */
     static long ask(NativeFunction function, String arguments) {

@@ -9,8 +9,9 @@ import jdk.jfr.StackTrace;
 import jdk.jfr.Timespan;
 
 /**
- * One call of an operator on one rank. Not built while nobody records. Callers ask first whether
- * there is a recorder: to load an event sets one up, which takes a tenth of a second.
+ * A Flight Recorder event for one call of an operator on one rank; created only if it is recorded.
+ * Callers first check whether there is a recorder: loading an event class sets one up, which takes
+ * a tenth of a second.
  */
 @Name("dev.weft.Call")
 @Label("All-gather matmul")

@@ -117,8 +117,7 @@ final class ComputeWorker extends Worker {
                 plan.arrivals().stream().flatMap(ComputeWorker::lasts).toArray(Transfer[]::new);
         this.starts = new Awaited[plan.ranks()];
         for (int r = 0; r < starts.length; r++) {
-            // If nothing is multiplied, peers do nothing but a call like this one before they
-            // start.
+            // If nothing is multiplied, peers only make a call like this one before they start.
             starts[r] = new Awaited(Awaited.SHARD, r, r, -1, 1, products.isEmpty());
         }
         this.stepRows = stepRows(workspace);

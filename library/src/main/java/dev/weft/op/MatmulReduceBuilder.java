@@ -192,7 +192,7 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
         return packed;
     }
 
-    /** What peers read of them, if they do, each rank packs by itself. */
+    /** This rank's packed Bs: each rank packs its own, even if peers read them. */
     private List<SharedB.Packed> sides(PackedB[] packed) {
         return IntStream.range(0, packed.length)
                 .mapToObj(

@@ -91,7 +91,7 @@ record SharedB(Transport fabric, Gemm gemm) {
                     "ranks of one host replace the B that they share by different ones: expected"
                             + " one B for all of them, or operators that are prepared anew");
         }
-        // Every rank is here only after its latest call: nobody reads the old B any more.
+        // Ranks get here only after their latest call: none reads the old B any more.
         fabric.barrier();
         int part = shared ? fabric.rank() - hosts.first(host) : 0;
         fill(packed.b(), b, packed.transposed(), part, shared ? hosts.size(host) : 1);

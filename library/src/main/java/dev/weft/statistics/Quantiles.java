@@ -2,25 +2,25 @@ package dev.weft.statistics;
 
 import java.util.Arrays;
 
-/** Quantiles of measurements, between the two nearest where none lies there. Any thread. */
+/** Quantiles of measurements, interpolated between the two nearest. Thread-safe. */
 public final class Quantiles {
 
     private Quantiles() {}
 
     /**
-     * @param values in any order, at least one; left as they are
+     * @param values in any order, at least one; not changed
      */
     public static double median(double... values) {
         return quantile(values, 0.5);
     }
 
-    /** The distance between the quartiles: where the middle half of the values lies. */
+    /** The interquartile range: the middle half of the values. */
     public static double spread(double... values) {
         return quantile(values, 0.75) - quantile(values, 0.25);
     }
 
     /**
-     * The value below which so many of the values lie, in between two of them where need be.
+     * The value below which this part of the values lies, interpolated if necessary.
      *
      * @param q 0 to 1
      */

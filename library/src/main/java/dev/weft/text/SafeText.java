@@ -2,10 +2,10 @@ package dev.weft.text;
 
 import java.util.regex.Pattern;
 
-/** Texts that users and files give, made fit for a message. Any thread may call it. */
+/** Text from users and files, made safe for messages. Thread-safe. */
 public final class SafeText {
 
-    /** Control characters, ends of lines, and what turns the direction of the text around it. */
+    /** Control characters, line ends, and characters that change the direction of text. */
     private static final Pattern HARMFUL =
             Pattern.compile("[\\p{Cc}\\u2028\\u2029\\u202a-\\u202e\\u2066-\\u2069]");
 

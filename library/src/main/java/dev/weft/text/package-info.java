@@ -1,2 +1,2 @@
-/** Texts from outside, made fit for messages. */
+/** Text from outside, made safe for messages. */
 package dev.weft.text;

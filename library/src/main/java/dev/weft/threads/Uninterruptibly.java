@@ -3,12 +3,12 @@ package dev.weft.threads;
 import java.util.Arrays;
 import java.util.Collection;
 
-/** Waits that an interrupt does not end; it is passed on when they are over. */
+/** Waits that an interrupt does not end; it is passed on afterwards. */
 public final class Uninterruptibly {
 
     private Uninterruptibly() {}
 
-    /** Waits for the end of all of them: what they use must not go before. */
+    /** Waits until all have ended: what they use must not be freed before. */
     public static void join(Collection<Thread> threads) {
         boolean interrupted = false;
         for (Thread thread : threads) {

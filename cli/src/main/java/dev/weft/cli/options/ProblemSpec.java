@@ -26,7 +26,7 @@ import java.util.stream.IntStream;
  * @param n columns of the whole B
  * @param columnSharded whether each rank holds its own columns of B, spread evenly
  * @param sums null if rows of A are gathered
- * @param fp8 what A and B are quantized to; null where they are multiplied as they are
+ * @param fp8 what A and B are quantized to; null if they are multiplied unchanged
  */
 public record ProblemSpec(
         int ranks,

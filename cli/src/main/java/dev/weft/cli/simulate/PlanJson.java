@@ -32,8 +32,8 @@ record PlanJson(
     }
 
     /**
-     * @param slot what arrives where sums do: 0 sums to continue, 1 sums over all of K, 2 + r those
-     *     of rank r alone
+     * @param slot for sums, what arrives: 0 sums to continue, 1 sums over all of K, 2 + r those of
+     *     rank r alone
      */
     record Move(int from, int to, int source, int chunk, String by, int credit, int slot) {
 

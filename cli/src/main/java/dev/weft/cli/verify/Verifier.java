@@ -49,7 +49,7 @@ public final class Verifier {
 
     /**
      * @param unfused the engine of the reference; null if the first output is the reference
-     * @param epilogue its steps; null where there is none
+     * @param epilogue its steps; null if there is none
      */
     private Verifier(
             Operands operands,
@@ -89,8 +89,8 @@ public final class Verifier {
     /**
      * For outputs that the ranks have compared with their own unfused products.
      *
-     * @param epilogue its steps; null where there is none. The ranks have checked the sums and
-     *     their epilogue: it remains to check that all have the same
+     * @param epilogue its steps; null if there is none. The ranks have checked the sums and their
+     *     epilogue: it remains to check that all have the same
      */
     public static Verifier ofCompared(
             Operands operands,

@@ -1,10 +1,10 @@
 package dev.weft.tensor.data;
 
 /**
- * Integers from 1 to 4, each as likely as the others. Small enough for exact sums in any order:
- * good for finding misplaced rows, useless for finding rounding errors. The seed is 19 by
- * tradition, but the values come from Weft's own hash and are not those of NumPy with that seed.
- * Immutable; any thread may call it.
+ * Integers from 1 to 4, all equally likely. They are small enough for exact sums in any order: good
+ * for finding misplaced rows, useless for finding rounding errors. The seed is 19 by tradition, but
+ * the values come from Weft's own hash and are not those of NumPy with that seed. Immutable and
+ * thread-safe.
  *
  * @param stream distinguishes the matrices
  */

@@ -1,6 +1,6 @@
 /**
  * Data generated from a seed, element by element, the same on every rank and machine.
  *
- * <p>Invariant: a value depends on its index alone, so any part of a matrix can be made by anyone.
+ * <p>Invariant: a value depends only on its index, so any rank can generate any part of a matrix.
  */
 package dev.weft.tensor.data;
