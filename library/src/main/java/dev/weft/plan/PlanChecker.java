@@ -21,7 +21,7 @@ import java.util.stream.IntStream;
  *       transfers that end there, record by record and in order.
  *   <li>Every forwarded chunk can be traced back to its owner, and no lane forwards what the same
  *       lane brings later.
- *   <li>What a receiver gets from another host comes from its owner: only a sender there can see
+ *   <li>What a receiver pulls from another host comes from its owner: only a sender there can see
  *       that a chunk to be forwarded has arrived.
  *   <li>A ping-pong buffer is written only once its previous shard is released: the transfer's
  *       credit covers that shard.
