@@ -409,7 +409,8 @@ class RunTest {
             run.assertPrints("C [45, 12] fp32 is in " + c);
             assertEquals(-1, Files.mismatch(alone, c), ranks);
         }
-        Invocation joined = run("-n 2 --transpose-b --epilogue swiglu" + files + " --c " + c);
+        Invocation joined =
+                run("-n 2 --rhs replicated --transpose-b --epilogue swiglu" + files + " --c " + c);
         assertEquals(0, joined.code(), joined.err());
         joined.assertPrints("C [45, 6] fp32 is in " + c);
         run("-n 2" + files + " --c c.npz").assertRefused("--c c.npz: expected FILE.npy");
