@@ -249,7 +249,7 @@ public final class MatrixFiles {
 
         /** Shape and type, as in {@link Matrix#describe}. */
         public String describe() {
-            return "[" + rows + ", " + cols + "] " + dtype.label();
+            return "[" + rows + ", " + cols + "] " + (isFloat64 ? "float64" : dtype.label());
         }
     }
 }

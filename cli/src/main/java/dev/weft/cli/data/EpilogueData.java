@@ -107,6 +107,12 @@ public record EpilogueData(String text, Matrix bias, Matrix residual) {
         if (!has(SWIGLU, text)) {
             return;
         }
+        List<String> steps = Arrays.asList(text.split(","));
+        if (steps.indexOf("residual") >= 0 && steps.indexOf("residual") < steps.indexOf(SWIGLU)) {
+            throw new UsageException(
+                    "--epilogue %s: a residual is added to one result: expected it after swiglu",
+                    text);
+        }
         if (problem.fp8() != null) {
             throw new UsageException(
                     "--epilogue %s with --dtype fp8, whose B has scales: expected fp16, bf16 or"

@@ -9,6 +9,7 @@ import dev.weft.tensor.DType;
 import dev.weft.tensor.MatrixFiles;
 import dev.weft.tensor.MatrixFiles.Located;
 import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -47,6 +48,12 @@ public record UserFiles(ProblemSpec spec, Located a, Located whole) implements F
                         ? asked.shards()
                         : Shards.even(a.rows() / asked.groups(), asked.shards().ranks());
         long columns = asked.transposeB() ? b.rows() : b.cols();
+        if (asked.fp8() == null && (a.dtype().isScaled() || b.dtype().isScaled())) {
+            throw new UsageException(
+                    "A is %s and B %s, whose scales are not in the files: expected --dtype fp8,"
+                            + " which quantizes them",
+                    a.dtype().label(), b.dtype().label());
+        }
         DType aType = aRaw ? null : options.convertedA();
         DType bType = bRaw ? null : options.convertedB();
         ProblemSpec spec =
@@ -108,7 +115,9 @@ public record UserFiles(ProblemSpec spec, Located a, Located whole) implements F
                                     name,
                                     file.isFloat64() ? "float64" : file.dtype().label(),
                                     widens ? "converted" : "rounded",
-                                    type.label()));
+                                    file.isFloat64() && type != DType.FP32
+                                            ? "fp32 and then to " + type.label()
+                                            : type.label()));
         }
         NotFinite found = NotFinite.in(file, type);
         if (found.nan() + found.infinite() > 0) {
@@ -136,7 +145,14 @@ public record UserFiles(ProblemSpec spec, Located a, Located whole) implements F
                             + " elements",
                     option, spec);
         }
-        return path(spec);
+        Path file = path(spec);
+        if (!file.toString().equals(spec) && Files.exists(file)) {
+            throw new UsageException(
+                    "%s %s: %s exists, and to write one tensor would replace all that it holds:"
+                            + " expected a new file",
+                    option, spec, file);
+        }
+        return file;
     }
 
     private static boolean isRaw(String spec) {

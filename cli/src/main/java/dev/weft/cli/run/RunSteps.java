@@ -91,10 +91,14 @@ record RunSteps(
         explain(problem, hosts, first, outputs.console());
         RunRecord measured = Records.of(problem, execution, hosts, reports, verification);
         RunRecord record = predicts() ? measured.beside(SimRun.predicted(this, problem)) : measured;
-        writeProduct(inputs, verification, outputs.console());
-        outputs.write(record);
-        if (page != null) {
-            page.ended(() -> RunOutputs.shown(record.labelled(options.label)));
+        try {
+            writeProduct(inputs, verification, outputs.console());
+        } finally {
+            // What was measured is not lost with a C that cannot be written.
+            outputs.write(record);
+            if (page != null) {
+                page.ended(() -> RunOutputs.shown(record.labelled(options.label)));
+            }
         }
         return exitCode(verification);
     }
@@ -169,13 +173,6 @@ record RunSteps(
     private void check(ProblemSpec problem) {
         options.execution.checkStrict(problem);
         EpilogueData.check(execution.epilogue(), problem);
-        boolean scaled = problem.aType().isScaled() || problem.bType().isScaled();
-        if (scaled && problem.fp8() == null) {
-            throw new UsageException(
-                    "A is %s and B %s, whose scales are not in the files: expected --dtype fp8,"
-                            + " which quantizes them",
-                    problem.aType().label(), problem.bType().label());
-        }
         if (execution.cuda()) {
             CudaRules.check(problem, execution);
             CudaRules.tryOut(problem, execution);

@@ -24,6 +24,9 @@ public record ViewRounds(Transport world, int warmup, int iterations, Progress p
     /** Of so many rounds, the latest ones, what the calls did is kept until the median is known. */
     private static final int KEPT = 16;
 
+    /** Of all ranks together, about 300 MB. */
+    private static final long MOST_SPANS = 4_000_000;
+
     /** What is measured; every call is collective. */
     public interface Calls {
 
@@ -61,6 +64,7 @@ public record ViewRounds(Transport world, int warmup, int iterations, Progress p
     public Measured measure(Calls calls, Operator<?> sequential, Consumer<Measured> listener) {
         ViewTimes times = ViewTimes.of(iterations);
         Timeline[] timelines = new Timeline[KEPT];
+        int kept = KEPT;
         long[] slowest = new long[iterations];
         int rounds = warmup + iterations;
         long toldNs = System.nanoTime();
@@ -86,28 +90,39 @@ public record ViewRounds(Transport world, int warmup, int iterations, Progress p
                 slowest[at] = slowest(times.pipelined()[at]);
                 // Clocks of different hosts have nothing in common but the barrier before.
                 long originNs = world == null || world.sharesMemory() ? 0 : metNs;
-                timelines[at % KEPT] = calls.timeline().since(originNs);
+                Timeline timeline = calls.timeline().since(originNs);
+                if (round == warmup) {
+                    kept = kept(timeline);
+                }
+                timelines[at % kept] = timeline;
             }
             if (tells) {
                 toldNs = System.nanoTime();
-                listener.accept(new Measured(times.first(at + 1), timelines[at % KEPT]));
+                listener.accept(new Measured(times.first(at + 1), timelines[at % kept]));
             }
             progress.advance(round + 1);
         }
         progress.end();
-        return new Measured(times, timelines[nearestToMedian(slowest) % KEPT]);
+        return new Measured(times, timelines[nearestToMedian(slowest, kept) % kept]);
     }
 
-    /** The time of the slowest rank. Collective. */
-    private long slowest(long ownNs) {
-        return world == null ? ownNs : Arrays.stream(world.exchange(ownNs)).max().orElseThrow();
+    /** How many timelines are kept: fewer if they are long. The same on all ranks. Collective. */
+    private int kept(Timeline timeline) {
+        long spans = timeline.tracks().stream().mapToLong(track -> track.spans().size()).sum();
+        long all = slowest(spans) * (world == null ? 1 : world.size());
+        return Math.clamp(MOST_SPANS / Math.max(1, all), 1, KEPT);
+    }
+
+    /** The largest value of any rank, such as the time of the slowest. Collective. */
+    private long slowest(long own) {
+        return world == null ? own : Arrays.stream(world.exchange(own)).max().orElseThrow();
     }
 
     /** The round, of those that are kept, whose time is nearest to the median of all. */
-    static int nearestToMedian(long[] ns) {
+    static int nearestToMedian(long[] ns, int kept) {
         double median = Quantiles.median(Arrays.stream(ns).asDoubleStream().toArray());
         int nearest = ns.length - 1;
-        for (int at = Math.max(0, ns.length - KEPT); at < ns.length; at++) {
+        for (int at = Math.max(0, ns.length - kept); at < ns.length; at++) {
             if (Math.abs(ns[at] - median) < Math.abs(ns[nearest] - median)) {
                 nearest = at;
             }

@@ -179,6 +179,17 @@ class UsersFilesTest {
                 runOn(matrix("a.npy", 4, 24), output.toString(), ""), contents(), "--b " + output);
     }
 
+    @Test
+    void theOtherTensorsOfAFileStay() throws IOException {
+        String a = matrix("a.npy", 4, 8);
+        String b = matrix("b.npy", 8, 12);
+        String c = matrix("model.safetensors:w", 3, 3).replace(":w", ":c");
+        assertRefused(
+                runOn(a, b, "--c " + c),
+                contents(),
+                "exists, and to write one tensor would replace all that it holds");
+    }
+
     /** Gate and up are halves of the whole B, not of each rank's columns. */
     @Test
     void swigluOfAnOwnBNeedsAllOfItOnEachRank() throws IOException {
