@@ -223,10 +223,12 @@ public final class AllGatherMatmul extends Operator<Matrix> {
     public void replaceB(int index, Matrix b) {
         checkNotUnderWay();
         SharedB.Packed packed = sides.get(index);
-        packed.check(index, b);
         try {
-            new SharedB(fabric, engine).replace(packed, b);
-        } catch (FabricException e) {
+            new SharedB(fabric, engine).replace(index, packed, b);
+        } catch (IllegalArgumentException | UnsupportedOperationException e) {
+            // All ranks refuse alike, and nothing was replaced.
+            throw e;
+        } catch (RuntimeException e) {
             failed(e);
             throw told(e);
         }

@@ -198,11 +198,13 @@ abstract sealed class ReduceOperator extends Operator<Matrix>
     public final void replaceB(int index, Matrix b) {
         checkNotUnderWay();
         SharedB.Packed packed = sides.get(index);
-        packed.check(index, b);
         try {
             // A rank's B is its own, even if peers read it.
-            new SharedB(fabric, shared.gemm).replace(packed, b);
-        } catch (FabricException e) {
+            new SharedB(fabric, shared.gemm).replace(index, packed, b);
+        } catch (IllegalArgumentException | UnsupportedOperationException e) {
+            // All ranks refuse alike, and nothing was replaced.
+            throw e;
+        } catch (RuntimeException e) {
             failed(e);
             throw told(e);
         }

@@ -81,8 +81,14 @@ record SharedB(Transport fabric, Gemm gemm) {
         return new Packed(own, null, b.dtype(), transposed);
     }
 
-    /** Packs another B into the same memory, once no rank reads it any more. Collective. */
-    void replace(Packed packed, Matrix b) {
+    /**
+     * Packs another B into the same memory, once no rank reads it any more. Collective: if a rank's
+     * B does not fit, all ranks refuse with an {@link IllegalArgumentException} or {@link
+     * UnsupportedOperationException}, and nothing is replaced. After any other exception the memory
+     * may hold parts of both.
+     */
+    void replace(int index, Packed packed, Matrix b) {
+        agree(index, packed, b);
         Hosts hosts = fabric.hosts();
         int host = hosts.hostOf(fabric.rank());
         boolean shared = packed.region() != null;
@@ -97,6 +103,26 @@ record SharedB(Transport fabric, Gemm gemm) {
         fill(packed.b(), b, packed.transposed(), part, shared ? hosts.size(host) : 1);
         // Releases every part to every rank, as in pack.
         fabric.barrier();
+    }
+
+    private void agree(int index, Packed packed, Matrix b) {
+        RuntimeException refusal = null;
+        try {
+            packed.check(index, b);
+        } catch (IllegalArgumentException | UnsupportedOperationException e) {
+            refusal = e;
+        }
+        long[] refusals = fabric.exchange(refusal == null ? 0 : 1);
+        if (refusal != null) {
+            throw refusal;
+        }
+        for (int r = 0; r < refusals.length; r++) {
+            if (refusals[r] != 0) {
+                throw new IllegalArgumentException(
+                        "rank %d cannot replace its B number %d: expected one that fits on every rank"
+                                .formatted(r, index));
+            }
+        }
     }
 
     private void fill(PackedB packed, Matrix b, boolean transposed, int part, int parts) {

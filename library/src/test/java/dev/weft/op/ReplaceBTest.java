@@ -108,6 +108,14 @@ class ReplaceBTest {
                         assertTrue(
                                 refused(IllegalArgumentException.class, op, own)
                                         .contains("the B that they share"));
+                        boolean first = fabric.rank() == 0;
+                        assertEquals(
+                                first,
+                                refused(
+                                                IllegalArgumentException.class,
+                                                op,
+                                                first ? narrow : problem.b())
+                                        .contains("[70, 36]"));
                         var pending = op.start(problem.shard(fabric.rank()));
                         refused(IllegalStateException.class, op, problem.b());
                         assertTrue(problem.unfused().bitwiseEquals(pending.await().product()));
