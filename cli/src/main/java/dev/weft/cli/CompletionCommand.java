@@ -83,7 +83,7 @@ final class CompletionCommand extends WeftCommand {
                 Map.entry("--out-dtype", TYPES),
                 Map.entry(
                         "--epilogue",
-                        List.of("bias", "relu", "gelu", "gelu-tanh", "silu", "residual")),
+                        List.of("bias", "relu", "gelu", "gelu-tanh", "silu", "swiglu", "residual")),
                 Map.entry(
                         "--soc-version",
                         Stream.concat(Machines.names().stream(), Stream.of(Machines.HERE))

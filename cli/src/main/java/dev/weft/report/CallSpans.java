@@ -24,8 +24,12 @@ public final class CallSpans {
             int firstSpan,
             List<Timeline.Track> tracks) {}
 
-    /** One of a program's calls, on all ranks. */
-    public record NamedCall(String name, long startNs, long endNs) {}
+    /**
+     * One of a program's calls, from the first rank's start to the last rank's end.
+     *
+     * @param startsNs on each rank
+     */
+    public record NamedCall(String name, long startNs, long endNs, List<Long> startsNs) {}
 
     /** A rank by its group and its number there. */
     private record Member(int group, int rank) {}
@@ -108,7 +112,11 @@ public final class CallSpans {
         long originNs = originNs(ranks);
         for (NamedCall call : calls) {
             spans.calls.add(
-                    new NamedCall(call.name(), call.startNs() - originNs, call.endNs() - originNs));
+                    new NamedCall(
+                            call.name(),
+                            call.startNs() - originNs,
+                            call.endNs() - originNs,
+                            call.startsNs().stream().map(start -> start - originNs).toList()));
         }
         return spans;
     }

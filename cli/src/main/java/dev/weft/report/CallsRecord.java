@@ -5,6 +5,7 @@ import static dev.weft.report.Text.text;
 import dev.weft.op.Timeline;
 import dev.weft.op.Timeline.Span;
 import dev.weft.op.Timeline.Track;
+import dev.weft.text.SafeText;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.Comparator;
@@ -51,14 +52,15 @@ public record CallsRecord(int rank, int ranks, List<Call> calls) {
                         "two records of rank %d: expected one of each rank".formatted(record.rank));
             }
         }
+        List<CallsRecord> inOrder =
+                records.stream().sorted(Comparator.comparingInt(CallsRecord::rank)).toList();
         List<RunRecord.Rank> ranks =
-                records.stream()
-                        .sorted(Comparator.comparingInt(CallsRecord::rank))
+                inOrder.stream()
                         .map(record -> new RunRecord.Rank(record.rank, 0, 0, 0, record.joined()))
                         .toList();
         List<CallSpans.NamedCall> calls = new ArrayList<>();
         for (int i = 0; i < first.calls.size(); i++) {
-            calls.add(named(records, i));
+            calls.add(named(inOrder, i));
         }
         CallSpans spans = CallSpans.of(ranks, first.ranks, calls);
         return new ShownRun(
@@ -82,16 +84,29 @@ public record CallsRecord(int rank, int ranks, List<Call> calls) {
     }
 
     private void requireLike(CallsRecord other) {
-        if (!names().equals(other.names()) || ranks != other.ranks) {
+        if (ranks != other.ranks || calls.size() != other.calls.size()) {
             throw new IllegalArgumentException(
-                    "rank %d has calls %s on %d ranks, rank %d has %s on %d: expected the same"
+                    "rank %d has %d calls on %d ranks, rank %d has %d on %d: expected the same"
                             .formatted(
-                                    rank, names(), ranks, other.rank, other.names(), other.ranks));
+                                    rank,
+                                    calls.size(),
+                                    ranks,
+                                    other.rank,
+                                    other.calls.size(),
+                                    other.ranks));
         }
-    }
-
-    private List<String> names() {
-        return calls.stream().map(Call::name).toList();
+        for (int i = 0; i < calls.size(); i++) {
+            if (!calls.get(i).name().equals(other.calls.get(i).name())) {
+                throw new IllegalArgumentException(
+                        "call number %d is %s on rank %d and %s on rank %d: expected the same"
+                                .formatted(
+                                        i,
+                                        SafeText.excerpt(calls.get(i).name()),
+                                        rank,
+                                        SafeText.excerpt(other.calls.get(i).name()),
+                                        other.rank));
+            }
+        }
     }
 
     private static CallSpans.NamedCall named(List<CallsRecord> records, int number) {
@@ -99,7 +114,8 @@ public record CallsRecord(int rank, int ranks, List<Call> calls) {
         return new CallSpans.NamedCall(
                 all.getFirst().name(),
                 all.stream().mapToLong(Call::startNs).min().orElseThrow(),
-                all.stream().mapToLong(Call::endNs).max().orElseThrow());
+                all.stream().mapToLong(Call::endNs).max().orElseThrow(),
+                all.stream().map(Call::startNs).toList());
     }
 
     /** All calls as if they were one. */

@@ -27,7 +27,9 @@ final class TraceArrows {
 
     TraceArrows(CallSpans call) {
         SpanDependencies releases = new SpanDependencies(call);
-        for (int number = 0; number < call.size(); number++) {
+        // Rows of one call of several say nothing about those of the next.
+        int size = call.calls().isEmpty() ? call.size() : 0;
+        for (int number = 0; number < size; number++) {
             long endNs = call.span(number).startNs();
             for (int transfer : releases.releasedBy(number)) {
                 Timeline.Span span = call.span(transfer);

@@ -121,7 +121,7 @@ public final class ReportCommand implements Callable<Integer> {
 
     private String besideTheRecord() {
         if (records.size() > 1) {
-            return "comparison.html";
+            return read(records.getFirst()).calls() == null ? "comparison.html" : "calls.html";
         }
         String name = records.getFirst().toString();
         return (name.endsWith(JSON) ? name.substring(0, name.length() - JSON.length()) : name)
@@ -153,8 +153,8 @@ public final class ReportCommand implements Callable<Integer> {
                 && calls.size() < records.size()
                 && (sweep == null || records.size() > 1)) {
             throw new UsageException(
-                    "%s records of several kinds: expected only run records, the calls"
-                            + " of all ranks, or one sweep",
+                    "%s records, not all of them runs: expected only run records, the calls of all"
+                            + " ranks, or one sweep",
                     records.size());
         }
         if (sweep != null) {

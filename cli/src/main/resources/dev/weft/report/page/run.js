@@ -169,7 +169,9 @@ function describeSpan(spans, span, colours) {
     if (spans.chunk && !ofAll) {
         rows.push(...describeWork(spans, span, rank.rank));
     }
-    const call = (spans.timeline.calls || []).findLast(({startNs}) => startNs <= spans.start[span]);
+    // Starts of spans are whole units, rounded down.
+    const after = spans.start[span] + spans.timeline.unitNs;
+    const call = spans.calls.findLast(({startsNs}) => startsNs[strip.rank] < after);
     if (call) {
         rows.push(['Call', call.name]);
     }

@@ -210,9 +210,9 @@ class ReportCommandTest {
     void sweepsAndRunsAreNotMixed() throws IOException {
         Path sweep = sweep("s.json");
         Path run = record("r.json");
-        report(sweep, run).assertRefused("2 records of several kinds: expected only run records");
-        report(run, run, sweep).assertRefused("3 records of several kinds: expected only run");
-        report(sweep, sweep).assertRefused("2 records of several kinds");
+        report(sweep, run).assertRefused("2 records, not all of them runs: expected only run");
+        report(run, run, sweep).assertRefused("3 records, not all of them runs: expected");
+        report(sweep, sweep).assertRefused("2 records, not all of them runs");
         assertEquals(List.of("r.json", "s.json"), files());
     }
 
@@ -392,7 +392,7 @@ class ReportCommandTest {
                 calls.stream().map(call -> JsonText.at(call, "name")).toList());
         report(one, one).assertRefused("two records of rank 1: expected one of each rank");
         report(one, calls(0, "other"))
-                .assertRefused("rank 0 has calls [first, between, third] on 2 ranks, rank 1 has");
-        report(one, record("run.json")).assertRefused("2 records of several kinds");
+                .assertRefused("call number 2 is third on rank 0 and second on rank 1: expected");
+        report(one, record("run.json")).assertRefused("2 records, not all of them runs");
     }
 }
