@@ -22,6 +22,12 @@ class LoadIT {
     }
 
     @Test
+    void thirtyTwoThreads() {
+        check("ranks=32 calls=4");
+    }
+
+    @Test
+    @Tag("long")
     void sixtyFourThreads() {
         check("ranks=64 calls=4");
     }
