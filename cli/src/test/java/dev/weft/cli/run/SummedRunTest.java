@@ -170,7 +170,7 @@ class SummedRunTest {
 
     @Test
     void theUsersOwnFilesAreSummed() throws IOException {
-        String files = " -n 3 --transpose-b" + RunTest.writeOwnFiles(folder);
+        String files = " -n 3 --transpose-b" + OwnFilesRunTest.writeOwnFiles(folder);
         Invocation even = run("--op matmul-reduce-scatter" + files);
         assertEquals(0, even.code(), even.err());
         even.assertPrints("A [45, 31] fp32 in parts of 11,10,10 columns");

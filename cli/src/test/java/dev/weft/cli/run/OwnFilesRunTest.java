@@ -1,0 +1,118 @@
+package dev.weft.cli.run;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.weft.cli.Invocation;
+import dev.weft.cli.console.ExitCode;
+import dev.weft.tensor.DType;
+import dev.weft.tensor.Matrix;
+import dev.weft.tensor.MatrixFiles;
+import dev.weft.tensor.data.NormalData;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Runs on the user's own matrices. */
+class OwnFilesRunTest {
+
+    @TempDir Path folder;
+
+    private Invocation run(String arguments) {
+        List<String> command = Invocation.shortRun(arguments, folder.resolve("out"));
+        return Invocation.of(command.toArray(String[]::new));
+    }
+
+    /** Writes an A [45, 31] and a B that lies transposed, [12, 31]; the options that name them. */
+    static String writeOwnFiles(Path folder) throws IOException {
+        Path a = folder.resolve("a.npy");
+        Path b = folder.resolve("model.safetensors");
+        try (Arena arena = Arena.ofConfined()) {
+            Matrix left = Matrix.allocate(arena, DType.FP32, 45, 31);
+            Matrix right = Matrix.allocate(arena, DType.BF16, 12, 31);
+            new NormalData(3, 0).fill(left);
+            new NormalData(3, 1).fill(right);
+            MatrixFiles.write(a.toString(), left);
+            MatrixFiles.write(b + ":w", right);
+        }
+        return " --a " + a + " --b " + b + ":w";
+    }
+
+    @Test
+    void theUsersOwnFilesAreMultiplied() throws IOException {
+        String files = writeOwnFiles(folder);
+        Invocation run = run("-n 3 --transpose-b" + files);
+        assertEquals(0, run.code(), run.err());
+        assertTrue(run.out().contains("A [45, 31] fp32 in shards of 15,15,15"), run.out());
+        Invocation mismatch = run("-n 3" + files);
+        assertEquals(ExitCode.USAGE, mismatch.code());
+        assertTrue(
+                mismatch.err()
+                        .contains(
+                                "[12, 31] bf16: expected [31, any], so it fits with --transpose-b"),
+                mismatch.err());
+        run("-n 2 --a a.npz --b b.npy").assertRefused("numpy.load('a.npz')['NAME']");
+    }
+
+    /** What is done to the elements is said, and what is no number is counted. */
+    @Test
+    void theUsersOwnFilesAreConverted() throws IOException {
+        Path a = folder.resolve("a.npy");
+        Path b = folder.resolve("b.npy");
+        try (Arena arena = Arena.ofConfined()) {
+            Matrix left = Matrix.allocate(arena, DType.FP32, 4, 3);
+            left.set(0, 1, Float.NaN);
+            left.set(2, 2, Float.NEGATIVE_INFINITY);
+            left.set(3, 2, 1e6f);
+            MatrixFiles.write(a.toString(), left);
+            MatrixFiles.write(b.toString(), Matrix.allocate(arena, DType.BF16, 3, 5));
+        }
+        String files = " --a " + a + " --b " + b;
+        run("-n 2" + files)
+                .assertPrints(
+                        "A has 1 NaN and 1 infinite elements of 12",
+                        "A [4, 3] fp32 in shards of 2,2 rows, B [3, 5] bf16");
+        run("-n 2 --dtype fp16" + files)
+                .assertPrints(
+                        "A is fp32 in its file, rounded to fp16",
+                        "A has 1 NaN and 2 infinite elements of 12",
+                        "B is bf16 in its file, rounded to fp16",
+                        "A [4, 3] fp16 in shards of 2,2 rows, B [3, 5] fp16",
+                        "Verification PASSED");
+        run("-n 2 --b-dtype fp32" + files)
+                .assertPrints(
+                        "B is bf16 in its file, converted to fp32",
+                        "A [4, 3] fp32 in shards of 2,2 rows, B [3, 5] fp32");
+    }
+
+    /** Of columns, of rows and of whole Cs that the ranks have. */
+    @Test
+    void theWholeProductIsWrittenWhateverARankHasOfIt() throws IOException {
+        String files = writeOwnFiles(folder);
+        Path alone = folder.resolve("alone.npy");
+        assertEquals(0, run("-n 1 --transpose-b" + files + " --c " + alone).code());
+        Path c = folder.resolve("c.npy");
+        for (String ranks :
+                List.of(
+                        "-n 5",
+                        "-n 2 --rhs replicated",
+                        "-n 3 --op matmul-reduce-scatter",
+                        "-n 2 --op matmul-allreduce")) {
+            Invocation run = run(ranks + " --transpose-b" + files + " --c " + c);
+            assertEquals(0, run.code(), run.err());
+            run.assertPrints("C [45, 12] fp32 is in " + c);
+            assertEquals(-1, Files.mismatch(alone, c), ranks);
+        }
+        Invocation joined =
+                run("-n 2 --rhs replicated --transpose-b --epilogue swiglu" + files + " --c " + c);
+        assertEquals(0, joined.code(), joined.err());
+        joined.assertPrints("C [45, 6] fp32 is in " + c);
+        run("-n 2" + files + " --c c.npz").assertRefused("--c c.npz: expected FILE.npy");
+        run("-n 2 --transpose-b" + files + " --c " + folder.resolve("a.npy"))
+                .assertRefused("is that of --a, which is read");
+    }
+}
