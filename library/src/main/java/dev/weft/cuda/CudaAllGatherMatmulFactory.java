@@ -28,6 +28,7 @@ import dev.weft.fabric.transport.Transport;
 import dev.weft.op.exec.ArrivalPlace;
 import dev.weft.op.exec.Description;
 import dev.weft.op.exec.Description.Feature;
+import dev.weft.op.exec.OperatorMemory;
 import dev.weft.plan.PlanWriter;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.RankPlan.Transfer;
@@ -62,12 +63,6 @@ record CudaAllGatherMatmulFactory(
         DType productType,
         UnaryOperator<DeviceProduct> wrapper) {
 
-    /**
-     * Deadlines that a grid waits for rows that come through host memory. There the host watches,
-     * and knows slow from dead; the grid's own bound is for a host that does not.
-     */
-    private static final int STAGED_PATIENCE = 20;
-
     /** An operator with memory of its own, but for its operands. Collective. */
     CudaAllGatherMatmul operator(
             CudaPlanning planning, PlanWriter algorithm, DeviceOperands shared) {
@@ -94,7 +89,8 @@ record CudaAllGatherMatmulFactory(
             long tileRows = few ? shape.rows() : 0;
             CudaBuffers buffers = new CudaBuffers(layout, rank, words, tileRows, stream);
             made.push(buffers);
-            Peers peers = peers(wanted, plan, buffers, shared, list);
+            OperatorMemory host = staged ? hostMemory(wanted, plan) : null;
+            Peers peers = peers(wanted, host, buffers, shared, list);
             made.push(peers);
             List<List<DeviceMatrix>> places =
                     few
@@ -111,7 +107,7 @@ record CudaAllGatherMatmulFactory(
             if (ring != null) {
                 made.push(ring);
             }
-            Copies copies = copies(wanted, all, plan, peers, layout, list, ring, counters);
+            Copies copies = copies(wanted, all, plan, peers, host, layout, list, ring, counters);
             made.push(copies);
             List<DeviceProduct> products = new ArrayList<>();
             List<DeviceProduct> ready = new ArrayList<>();
@@ -243,17 +239,22 @@ record CudaAllGatherMatmulFactory(
         return 2.0 * wanted.shards().totalRows() * wanted.k() * n;
     }
 
-    /**
-     * How many ranks share this GPU's multiprocessors at the same time. Grids that wait for copies
-     * must fit side by side and leave some free: within one GPU the driver copies by a kernel.
-     */
     private int share(boolean waitsForCopies) {
         if (fabric == null) {
             return 0;
         }
+        int sharers = sharers(fabric, gpu);
+        return waitsForCopies && sharers > 1 ? sharers : 0;
+    }
+
+    /**
+     * How many ranks share this GPU's multiprocessors at the same time. Grids that wait for copies
+     * must fit side by side and leave some free: within one GPU the driver copies by a kernel.
+     * Collective.
+     */
+    static int sharers(Transport fabric, Gpu gpu) {
         long[] gpus = fabric.exchange(gpu.identity());
-        long sharers = Arrays.stream(gpus).filter(id -> id == gpu.identity()).count();
-        return waitsForCopies && sharers > 1 ? (int) sharers : 0;
+        return (int) Arrays.stream(gpus).filter(id -> id == gpu.identity()).count();
     }
 
     /** All rows in their natural order, waiting for nothing: the product alone. */
@@ -296,8 +297,7 @@ record CudaAllGatherMatmulFactory(
                         c.cols(),
                         kernel.shape(),
                         counters == null ? Map.of() : counters.arriving());
-        long patience =
-                staged ? Math.min(deadlineNs, Long.MAX_VALUE / 80) * STAGED_PATIENCE : deadlineNs;
+        long patience = staged ? StagedPeers.patienceNs(deadlineNs) : deadlineNs;
         GatedProduct.Scales scales = shared.scales(index);
         GatedProduct.Gates gates = buffers.gates(patience);
         GatedProduct.Operands multiplied =
@@ -308,16 +308,27 @@ record CudaAllGatherMatmulFactory(
                         : new GatedProduct(kernel, schedule, multiplied, gates, scales));
     }
 
+    /** Rows are as far apart as on the device. Collective. */
+    private OperatorMemory hostMemory(Description wanted, RankPlan plan) {
+        DType aType = wanted.aType();
+        long pitchBytes = DeviceMatrix.alignedPitch(aType, wanted.k()) * aType.bytes();
+        return OperatorMemory.staged(fabric, plan.chunks(), aType, pitchBytes);
+    }
+
+    /**
+     * @param host null where rows do not travel through it
+     */
     private Peers peers(
             Description wanted,
-            RankPlan plan,
+            OperatorMemory host,
             CudaBuffers buffers,
             DeviceOperands shared,
             CopyList list) {
         long[] own = {buffers.address(0), buffers.address(1)};
         DType aType = wanted.aType();
-        if (staged) {
-            return new StagedPeers(fabric, plan.chunks(), aType, own, buffers.flags());
+        if (host != null) {
+            long first = host.shardAt(rank, 0);
+            return new StagedPeers(fabric, host.region(), first, own, buffers.flags());
         }
         long rows = wanted.shards().totalRows();
         if (fabric == null) {
@@ -364,6 +375,7 @@ record CudaAllGatherMatmulFactory(
             List<RankPlan> all,
             RankPlan plan,
             Peers peers,
+            OperatorMemory host,
             DeviceLayout layout,
             CopyList list,
             RingSteps ring,
@@ -377,7 +389,7 @@ record CudaAllGatherMatmulFactory(
                             .anyMatch(t -> t.initiator() == Transfer.Initiator.RECEIVER);
             long productNs = CallEvents.productNs(work(wanted));
             return new StagedCopies(
-                    gpu, through, plan, wanted.aType(), fetched, awaited, productNs);
+                    gpu, through, host, plan, wanted.aType(), fetched, awaited, productNs);
         }
         return new CopyStreams(peers, plan, layout, list, ring, counters, awaited, deadlineNs);
     }

@@ -5,6 +5,7 @@ import dev.weft.cuda.exec.CudaBuffers;
 import dev.weft.cuda.exec.CudaEngine;
 import dev.weft.cuda.exec.DeviceEpilogue;
 import dev.weft.cuda.exec.Peers;
+import dev.weft.cuda.sums.HostPeerSums;
 import dev.weft.cuda.sums.HostSums;
 import dev.weft.cuda.sums.SumRun;
 import dev.weft.fabric.Fabric;
@@ -68,7 +69,7 @@ public final class CudaMatmulReduce extends CudaOperator {
     }
 
     /**
-     * Ranks of one host on GPUs that reach each other's memory, one or several to a GPU.
+     * Ranks on GPUs, one or several to a GPU. Between hosts sums go through pinned host memory.
      *
      * @param all whether every rank gets all rows (an all-reduce), or each its own
      */
@@ -137,7 +138,7 @@ public final class CudaMatmulReduce extends CudaOperator {
 
     @Override
     List<FailureReport.Sent> sent() {
-        return List.of();
+        return sums.sent();
     }
 
     @Override
@@ -193,11 +194,11 @@ public final class CudaMatmulReduce extends CudaOperator {
         return host().outgoing(index, slot);
     }
 
-    private HostSums host() {
-        if (!(sums instanceof HostSums host)) {
-            throw new IllegalStateException("the peers are ranks of their own, not host memory");
+    private HostPeerSums host() {
+        if (sums instanceof HostSums host && host.exchange() instanceof HostPeerSums peerSums) {
+            return peerSums;
         }
-        return host;
+        throw new IllegalStateException("the peers are ranks of their own, not host memory");
     }
 
     @Override

@@ -10,11 +10,15 @@ import dev.weft.cuda.exec.DeviceOperands;
 import dev.weft.cuda.exec.HostPeers;
 import dev.weft.cuda.exec.LaneCounters;
 import dev.weft.cuda.exec.Peers;
+import dev.weft.cuda.exec.StagedPeers;
 import dev.weft.cuda.kernel.GatedKernel;
 import dev.weft.cuda.kernel.TileShape;
 import dev.weft.cuda.sums.DirectSums;
+import dev.weft.cuda.sums.HostPeerSums;
 import dev.weft.cuda.sums.HostSums;
+import dev.weft.cuda.sums.StagedSums;
 import dev.weft.cuda.sums.SumCopyList;
+import dev.weft.cuda.sums.SumExchange;
 import dev.weft.cuda.sums.SumRun;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.transport.Agreement;
@@ -25,6 +29,7 @@ import dev.weft.op.exec.ArrivalPlace;
 import dev.weft.op.exec.Description;
 import dev.weft.op.exec.EpilogueSteps;
 import dev.weft.op.exec.OperatorTrial;
+import dev.weft.op.exec.SumMemory;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.Hosts;
 import dev.weft.plan.PlanChecker;
@@ -55,7 +60,7 @@ public final class CudaMatmulReduceBuilder
     /** A copy of fewer bytes costs more than those. */
     private static final long CHUNK_BYTES = 8L << 20;
 
-    private static final List<Reduction> WITH_HOST_PEERS =
+    private static final List<Reduction> THROUGH_HOST_MEMORY =
             List.of(Reduction.CHAIN, Reduction.MESH_PUSH, Reduction.SEQUENTIAL);
 
     private static final List<Reduction> BETWEEN_GPUS =
@@ -66,6 +71,7 @@ public final class CudaMatmulReduceBuilder
     private final int rank;
     private final List<DeviceOperands.Side> given = new ArrayList<>();
     private Duration deadline = Duration.ofSeconds(30);
+    private boolean staged;
 
     CudaMatmulReduceBuilder(Fabric fabric, Gpu gpu, int rank, boolean all) {
         super(fabric, fabric == null ? rank : fabric.rank(), all);
@@ -113,6 +119,28 @@ public final class CudaMatmulReduceBuilder
         return this;
     }
 
+    /**
+     * Sums go through host memory, as they do between hosts, even if the ranks could reach each
+     * other's GPUs: for GPUs of one host that cannot, and to try what several hosts do on one. The
+     * algorithms {@code chain} and {@code mesh-push} always do this.
+     */
+    public CudaMatmulReduceBuilder staged() {
+        if (fabric == null) {
+            throw new IllegalArgumentException(
+                    "staged ranks with peers in host memory: expected ranks of a fabric");
+        }
+        this.staged = true;
+        return this;
+    }
+
+    /** Whether this rank's peers are ranks whose GPUs it does not reach, or is not to. */
+    private boolean isStaged(Sums wanted) {
+        boolean asked = staged || wanted.algorithm() == Reduction.CHAIN;
+        return fabric != null
+                && fabric.size() > 1
+                && (asked || wanted.algorithm() == Reduction.MESH_PUSH || !fabric.sharesMemory());
+    }
+
     /** Agrees with the other ranks, loads kernels and reserves memory. Collective. */
     @Override
     public CudaMatmulReduce prepare() {
@@ -134,6 +162,7 @@ public final class CudaMatmulReduceBuilder
         agree(order);
         if (fabric != null) {
             Agreement sides = new Agreement(fabric);
+            sides.on("whether sums go through host memory", bit(isStaged(wanted)));
             for (int i = 0; i < given.size(); i++) {
                 sides.on(
                         "whether B number " + i + " is transposed", bit(given.get(i).transposed()));
@@ -174,20 +203,22 @@ public final class CudaMatmulReduceBuilder
                     "a product of M %d and K %d on a GPU: expected K of at least 1, and M of at most %d"
                             .formatted(m, k, CudaAllGatherMatmulBuilder.MAX_ROWS));
         }
-        if (fabric != null && !fabric.sharesMemory()) {
-            throw new IllegalArgumentException(
-                    "sums over GPUs of %d hosts: expected one host"
-                            .formatted(fabric.hosts().count()));
-        }
-        List<Reduction> possible = fabric == null ? WITH_HOST_PEERS : BETWEEN_GPUS;
-        if (wanted.algorithm() != Reduction.AUTO && !possible.contains(wanted.algorithm())) {
+        boolean linked = fabric != null && !isStaged(wanted);
+        List<Reduction> possible = linked ? BETWEEN_GPUS : THROUGH_HOST_MEMORY;
+        // One rank alone sends nothing, whatever the algorithm.
+        boolean any = fabric != null && fabric.size() == 1;
+        if (wanted.algorithm() != Reduction.AUTO
+                && !any
+                && !possible.contains(wanted.algorithm())) {
             throw new IllegalArgumentException(
                     "algorithm %s on GPUs %s: expected one of %s"
                             .formatted(
                                     wanted.algorithm().label(),
                                     fabric == null
                                             ? "with peers in host memory"
-                                            : "that reach each other",
+                                            : linked
+                                                    ? "that reach each other"
+                                                    : "that do not reach each other",
                                     possible.stream().map(Reduction::label).toList()));
         }
     }
@@ -219,7 +250,7 @@ public final class CudaMatmulReduceBuilder
         if (wanted.algorithm() != Reduction.AUTO) {
             return List.of(wanted.algorithm());
         }
-        if (fabric != null) {
+        if (fabric != null && !isStaged(wanted)) {
             return List.of(order == Order.WHOLE ? Reduction.DIRECT : Reduction.SEQUENTIAL);
         }
         return order == Order.WHOLE
@@ -248,7 +279,8 @@ public final class CudaMatmulReduceBuilder
             long fitting = CHUNK_BYTES / (tileRows * n * Float.BYTES);
             chunk = tileRows * Math.clamp(fitting, 1, Math.max(1, chunk / (4 * tileRows)));
         }
-        Hosts hosts = Hosts.one(wanted.rows().ranks());
+        int ranks = wanted.rows().ranks();
+        Hosts hosts = fabric == null ? Hosts.one(ranks) : fabric.hosts();
         Chunks chunks = Chunks.byRows(wanted.rows(), n, chunk, chunk);
         List<RankPlan> plans = candidate.algorithm().plans(chunks, 1, hosts);
         return Description.agreed(
@@ -260,7 +292,9 @@ public final class CudaMatmulReduceBuilder
     private CudaMatmulReduce operator(Sums wanted, Candidate candidate) {
         Deque<AutoCloseable> made = new ArrayDeque<>();
         try (GpuStream stream = GpuStream.create()) {
-            List<GatedKernel> kernels = kernels(wanted, DType.FP32);
+            boolean linked = fabric != null && !isStaged(wanted);
+            int share = isStaged(wanted) ? CudaAllGatherMatmulFactory.sharers(fabric, gpu) : 0;
+            List<GatedKernel> kernels = kernels(wanted, DType.FP32, share > 1 ? share : 0);
             TileShape shape = kernels.getFirst().shape();
             List<RankPlan> plans = plans(wanted, candidate, shape.rows());
             RankPlan plan = plans.get(rank);
@@ -268,12 +302,13 @@ public final class CudaMatmulReduceBuilder
             DeviceOperands sides = new DeviceOperands();
             made.push(sides);
             for (DeviceOperands.Side side : given) {
-                sides.addSide(side, fabric != null, stream);
+                sides.addSide(side, linked, stream);
             }
             SumCopyList list =
-                    fabric == null
-                            ? SumCopyList.of(plan, wanted.columns(), wanted.all(), shape)
-                            : null;
+                    linked
+                            ? null
+                            : SumCopyList.of(
+                                    plan, wanted.columns(), wanted.all(), shape, fabric != null);
             CudaBuffers buffers =
                     new CudaBuffers(
                             new DeviceLayout(
@@ -294,7 +329,7 @@ public final class CudaMatmulReduceBuilder
                             wanted.columns());
             return list == null
                     ? withPeers(wanted, plans, factors, finish, buffers, made)
-                    : withHostPeers(wanted, plans, list, factors, finish, buffers, made);
+                    : throughHostMemory(wanted, plans, list, factors, finish, buffers, made);
         } catch (RuntimeException | Error e) {
             CudaAllGatherMatmulBuilder.closeAll(made, e);
             throw e;
@@ -318,7 +353,7 @@ public final class CudaMatmulReduceBuilder
                 adding, epilogue, steps.joins(), wanted.outType(), firstRow, count);
     }
 
-    private CudaMatmulReduce withHostPeers(
+    private CudaMatmulReduce throughHostMemory(
             Sums wanted,
             List<RankPlan> plans,
             SumCopyList list,
@@ -329,13 +364,40 @@ public final class CudaMatmulReduceBuilder
         RankPlan plan = plans.get(rank);
         long[] own = {buffers.address(0), buffers.address(1)};
         List<AutoCloseable> memory = memoryOf(made, buffers);
-        HostPeers peers = new HostPeers(rank, DType.FP32, 0, 0, own, buffers.flags());
-        made.push(peers);
-        HostSums sums = new HostSums(plan, list, factors, buffers, finish, deadlineNs());
+        Peers peers;
+        SumExchange exchange;
+        long patienceNs = deadlineNs();
+        if (fabric == null) {
+            peers = new HostPeers(rank, DType.FP32, 0, 0, own, buffers.flags());
+            made.push(peers);
+            exchange = new HostPeerSums(list, wanted.columns(), plan.ranks());
+        } else {
+            SumMemory host = new SumMemory(fabric, plans, wanted.inner(), null, DType.FP32);
+            peers = new StagedPeers(fabric, host.region(), host.sumsAt(), own, buffers.flags());
+            made.push(peers);
+            long productNs = CallEvents.productNs(work(wanted));
+            exchange = new StagedSums(fabric, host, plan, list, wanted.columns(), productNs);
+            patienceNs = StagedPeers.patienceNs(patienceNs);
+        }
+        HostSums sums = new HostSums(plan, list, exchange, factors, buffers, finish, patienceNs);
         made.push(sums);
         CallEvents events = events(wanted, plan, list.origins(), peers, sums.awaited(), buffers);
+        made.push(events);
+        if (fabric != null) {
+            fabric.barrier();
+        }
         return new CudaMatmulReduce(
-                gpu, null, plans, plan, wanted.all(), finish, buffers, peers, sums, memory, events);
+                gpu,
+                fabric,
+                plans,
+                plan,
+                wanted.all(),
+                finish,
+                buffers,
+                peers,
+                sums,
+                memory,
+                events);
     }
 
     private CudaMatmulReduce withPeers(
@@ -353,7 +415,7 @@ public final class CudaMatmulReduceBuilder
                         gpu,
                         new DirectSums.Ranks(wanted.rows(), wanted.inner(), wanted.all(), inPlace),
                         factors,
-                        kernels(wanted, finish.type()),
+                        kernels(wanted, finish.type(), 0),
                         finish,
                         buffers,
                         deadlineNs());
@@ -416,7 +478,10 @@ public final class CudaMatmulReduceBuilder
         return 2.0 * wanted.rows().totalRows() * wanted.inner().totalRows() * n;
     }
 
-    private List<GatedKernel> kernels(Sums wanted, DType out) {
+    /**
+     * @param share ranks whose grids wait on this GPU at the same time; 0 if none waits for another
+     */
+    private List<GatedKernel> kernels(Sums wanted, DType out, int share) {
         List<GatedKernel> kernels = new ArrayList<>();
         for (DeviceOperands.Side side : given) {
             kernels.add(
@@ -426,7 +491,8 @@ public final class CudaMatmulReduceBuilder
                             out,
                             side.transposed(),
                             wanted.rows(),
-                            wanted.computeWorkers()));
+                            wanted.computeWorkers(),
+                            share));
         }
         return kernels;
     }

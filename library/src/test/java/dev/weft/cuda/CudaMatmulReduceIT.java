@@ -5,7 +5,6 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import dev.weft.cuda.exec.DeviceCheck;
 import dev.weft.cuda.kernel.GatedKernel;
 import dev.weft.fabric.World;
 import dev.weft.gemm.Float64Oracle;
@@ -18,7 +17,6 @@ import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
 import java.time.Duration;
 import java.util.List;
-import java.util.Random;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -40,135 +38,13 @@ class CudaMatmulReduceIT {
         gpu = Gpu.open(0);
     }
 
-    /** All of A and B, and who has what of them. */
-    private record Problem(
-            Shards rows, Shards inner, Matrix a, Matrix b, boolean transposed, DType out) {
-
-        static Problem random(
-                Arena arena, Shards rows, Shards inner, long n, DType in, DType out, boolean t) {
-            Random random = new Random(rows.totalRows() * 31 + inner.totalRows() * 7 + n);
-            long k = inner.totalRows();
-            Matrix a = Matrix.allocate(arena, in, rows.totalRows(), k);
-            Matrix b = Matrix.allocate(arena, in, t ? n : k, t ? k : n);
-            DeviceProblem.fill(a, random);
-            DeviceProblem.fill(b, random);
-            return new Problem(rows, inner, a, b, t, out);
-        }
-
-        int ranks() {
-            return rows.ranks();
-        }
-
-        long n() {
-            return transposed ? b.rows() : b.cols();
-        }
-
-        Matrix a(long from, long to) {
-            return a.block(0, a.rows(), from, to - from);
-        }
-
-        Matrix b(long from, long to) {
-            return transposed
-                    ? b.block(0, b.rows(), from, to - from)
-                    : b.block(from, to - from, 0, b.cols());
-        }
-
-        long begin(int rank) {
-            return inner.firstRow(rank);
-        }
-
-        long end(int rank) {
-            return inner.firstRow(rank) + inner.rows(rank);
-        }
-
-        Matrix aOf(int rank) {
-            return a(begin(rank), end(rank));
-        }
-
-        CudaMatmulReduceBuilder describe(CudaMatmulReduceBuilder builder, int rank) {
-            return builder.a(rows, inner, a.dtype())
-                    .b(b(begin(rank), end(rank)), transposed)
-                    .output(out);
-        }
-    }
-
-    private static Matrix download(DeviceMatrix from, Arena arena) {
-        Matrix host = Matrix.allocate(arena, from.dtype(), from.rows(), from.cols());
-        try (GpuStream stream = GpuStream.create()) {
-            from.download(host, stream);
-        }
-        return host;
-    }
-
-    /** The product over a part of K on one rank, by the operator that has no sums. */
-    private Matrix product(Problem p, long from, long to, DType out, Arena arena) {
-        Matrix c = Matrix.allocate(arena, out, p.a().rows(), p.n());
-        if (to > from && c.rows() > 0) {
-            try (GpuStream stream = GpuStream.create();
-                    CudaAllGatherMatmul op =
-                            CudaAllGatherMatmul.withHostPeers(gpu, 0)
-                                    .a(Shards.even(c.rows(), 1), p.a().dtype())
-                                    .b(p.b(from, to), p.transposed())
-                                    .output(out)
-                                    .prepare()) {
-                op.nextShard().upload(p.a(from, to), stream);
-                op.callInPlace(View.PIPELINED).product().download(c, stream);
-            }
-        }
-        return c;
-    }
-
-    /** By definition: parts from zero, added in rank order, rounded once. */
-    private Matrix byRank(Problem p, Arena arena) {
-        Matrix sum = Matrix.allocate(arena, DType.FP32, p.a().rows(), p.n());
-        boolean first = true;
-        for (int r = 0; r < p.ranks(); r++) {
-            if (p.inner().rows(r) == 0) {
-                continue;
-            }
-            Matrix part = product(p, p.begin(r), p.end(r), DType.FP32, arena);
-            for (long i = 0; i < sum.rows(); i++) {
-                for (long j = 0; j < sum.cols(); j++) {
-                    sum.set(i, j, first ? part.get(i, j) : sum.get(i, j) + part.get(i, j));
-                }
-            }
-            first = false;
-        }
-        Matrix rounded = Matrix.allocate(arena, p.out(), sum.rows(), sum.cols());
-        for (long i = 0; i < sum.rows(); i++) {
-            for (long j = 0; j < sum.cols(); j++) {
-                rounded.set(i, j, sum.get(i, j));
-            }
-        }
-        return rounded;
-    }
-
-    private void callPoisoned(CudaMatmulReduce op, Matrix a) {
-        try (DeviceCheck check = new DeviceCheck(gpu);
-                GpuStream stream = GpuStream.create()) {
-            op.nextShard().upload(a, stream);
-            check.poison(op.product(0));
-            op.call(op.nextShard());
-        }
-    }
-
-    private static void assertSame(Matrix expected, Matrix found, String what) {
-        assertTrue(
-                expected.bitwiseEquals(found),
-                () -> what + " differs from row " + expected.firstDifferentRow(found) + " on");
-    }
-
-    private static Matrix rowsFor(Problem p, Matrix whole, int rank, boolean all) {
-        return all ? whole : whole.rows(p.rows().firstRow(rank), p.rows().rows(rank));
-    }
-
     /** One rank of a chain: what comes in is continued, and what goes out is the sum so far. */
-    private void runChain(Problem p, int rank, boolean all, long chunkRows, Arena arena) {
-        Matrix before = product(p, 0, p.begin(rank), DType.FP32, arena);
-        Matrix after = product(p, 0, p.end(rank), DType.FP32, arena);
+    private void runChain(SumProblem p, int rank, boolean all, long chunkRows, Arena arena) {
+        Matrix before = p.product(gpu, 0, p.begin(rank), DType.FP32, arena);
+        Matrix after = p.product(gpu, 0, p.end(rank), DType.FP32, arena);
         long k = p.inner().totalRows();
-        Matrix whole = product(p, 0, k, DType.FP32, arena);
-        Matrix expected = rowsFor(p, product(p, 0, k, p.out(), arena), rank, all);
+        Matrix whole = p.product(gpu, 0, k, DType.FP32, arena);
+        Matrix expected = p.rowsFor(p.product(gpu, 0, k, p.out(), arena), rank, all);
         CudaMatmulReduceBuilder builder =
                 p.describe(CudaMatmulReduce.withHostPeers(gpu, rank, all), rank)
                         .algorithm(Reduction.CHAIN)
@@ -180,17 +56,21 @@ class CudaMatmulReduceIT {
             op.incoming(0, Reduction.PARTIAL).ifPresent(to -> to.copyFrom(before));
             op.incoming(0, Reduction.WHOLE).ifPresent(to -> to.copyFrom(whole.rows(0, to.rows())));
             for (int call = 0; call < 3; call++) {
-                callPoisoned(op, p.aOf(rank));
+                SumProblem.callPoisoned(gpu, op, p.aOf(rank));
                 if (expected.rows() > 0) {
-                    assertSame(expected, download(op.product(0), arena), "result of rank " + rank);
+                    SumProblem.assertSame(
+                            expected,
+                            SumProblem.download(op.product(0), arena),
+                            "result of rank " + rank);
                 }
                 op.outgoing(0, Reduction.PARTIAL)
-                        .ifPresent(sent -> assertSame(after, sent, "sums of rank " + rank));
+                        .ifPresent(
+                                sent -> SumProblem.assertSame(after, sent, "sums of rank " + rank));
                 if (all || p.rows().ranks() == 1) {
                     op.outgoing(0, Reduction.WHOLE)
                             .ifPresent(
                                     sent ->
-                                            assertSame(
+                                            SumProblem.assertSame(
                                                     whole.rows(0, sent.rows()),
                                                     sent,
                                                     "whole sums of rank " + rank));
@@ -213,8 +93,8 @@ class CudaMatmulReduceIT {
         try (Arena arena = Arena.ofShared()) {
             for (int ranks : new int[] {1, 2, 4}) {
                 Shards inner = Shards.even(k / 16, ranks);
-                Problem p =
-                        Problem.random(
+                SumProblem p =
+                        SumProblem.random(
                                 arena,
                                 Shards.even(m, ranks),
                                 Shards.of(
@@ -236,8 +116,8 @@ class CudaMatmulReduceIT {
     @Test
     void unevenAndEmptyPartsAreSummed() {
         try (Arena arena = Arena.ofShared()) {
-            Problem p =
-                    Problem.random(
+            SumProblem p =
+                    SumProblem.random(
                             arena,
                             Shards.of(400, 0, 599, 1),
                             Shards.of(0, 320, 16, 0),
@@ -256,30 +136,34 @@ class CudaMatmulReduceIT {
         }
     }
 
-    private void runMesh(Problem p, int rank, boolean all, Reduction reduction, Arena arena) {
-        Matrix expected = rowsFor(p, byRank(p, arena), rank, all);
-        Problem fp32 = new Problem(p.rows(), p.inner(), p.a(), p.b(), p.transposed(), DType.FP32);
-        Matrix whole = byRank(fp32, arena);
-        Matrix own = product(p, p.begin(rank), p.end(rank), DType.FP32, arena);
+    private void runMesh(SumProblem p, int rank, boolean all, Reduction reduction, Arena arena) {
+        Matrix expected = p.rowsFor(p.byRank(gpu, arena), rank, all);
+        SumProblem fp32 =
+                new SumProblem(p.rows(), p.inner(), p.a(), p.b(), p.transposed(), DType.FP32);
+        Matrix whole = fp32.byRank(gpu, arena);
+        Matrix own = p.product(gpu, p.begin(rank), p.end(rank), DType.FP32, arena);
         try (CudaMatmulReduce op =
                 p.describe(CudaMatmulReduce.withHostPeers(gpu, rank, all), rank)
                         .algorithm(reduction)
                         .deadline(DEADLINE)
                         .prepare()) {
             for (int q = 0; q < p.ranks(); q++) {
-                Matrix part = product(p, p.begin(q), p.end(q), DType.FP32, arena);
+                Matrix part = p.product(gpu, p.begin(q), p.end(q), DType.FP32, arena);
                 op.incoming(0, Reduction.slotOf(q))
                         .ifPresent(to -> to.copyFrom(part.rows(0, to.rows())));
             }
             op.incoming(0, Reduction.WHOLE).ifPresent(to -> to.copyFrom(whole.rows(0, to.rows())));
             for (int call = 0; call < 3; call++) {
-                callPoisoned(op, p.aOf(rank));
-                assertSame(expected, download(op.product(0), arena), "result of rank " + rank);
+                SumProblem.callPoisoned(gpu, op, p.aOf(rank));
+                SumProblem.assertSame(
+                        expected,
+                        SumProblem.download(op.product(0), arena),
+                        "result of rank " + rank);
                 Matrix sent = op.outgoing(0, Reduction.slotOf(rank)).orElseThrow();
                 for (int owner = 0; owner < p.ranks(); owner++) {
                     long first = p.rows().firstRow(owner);
                     if (owner != rank && first + p.rows().rows(owner) <= sent.rows()) {
-                        assertSame(
+                        SumProblem.assertSame(
                                 own.rows(first, p.rows().rows(owner)),
                                 sent.rows(first, p.rows().rows(owner)),
                                 "sums for rank " + owner);
@@ -294,8 +178,8 @@ class CudaMatmulReduceIT {
     @ValueSource(booleans = {false, true})
     void partsOfHostPeersAreAddedInRankOrder(boolean all) {
         try (Arena arena = Arena.ofShared()) {
-            Problem p =
-                    Problem.random(
+            SumProblem p =
+                    SumProblem.random(
                             arena,
                             Shards.of(600, 300, 257),
                             Shards.of(100, 77, 301),
@@ -310,10 +194,12 @@ class CudaMatmulReduceIT {
         }
     }
 
-    private void runRanks(Problem p, boolean all, Reduction reduction, Arena arena) {
+    private void runRanks(SumProblem p, boolean all, Reduction reduction, Arena arena) {
         long k = p.inner().totalRows();
         Matrix whole =
-                reduction == Reduction.DIRECT ? product(p, 0, k, p.out(), arena) : byRank(p, arena);
+                reduction == Reduction.DIRECT
+                        ? p.product(gpu, 0, k, p.out(), arena)
+                        : p.byRank(gpu, arena);
         try (World world = World.threads(p.ranks(), DEADLINE)) {
             world.run(
                     fabric -> {
@@ -325,12 +211,12 @@ class CudaMatmulReduceIT {
                                         .prepare()) {
                             for (int call = 0; call < 4; call++) {
                                 fabric.barrier();
-                                callPoisoned(op, p.aOf(rank));
-                                Matrix expected = rowsFor(p, whole, rank, all);
+                                SumProblem.callPoisoned(gpu, op, p.aOf(rank));
+                                Matrix expected = p.rowsFor(whole, rank, all);
                                 if (expected.rows() > 0) {
-                                    assertSame(
+                                    SumProblem.assertSame(
                                             expected,
-                                            download(op.product(0), arena),
+                                            SumProblem.download(op.product(0), arena),
                                             "result of rank " + rank);
                                 }
                             }
@@ -344,8 +230,8 @@ class CudaMatmulReduceIT {
     @ValueSource(ints = {1, 2, 3, 8})
     void ranksThatShareTheGpuGiveTheBitsOfOne(int ranks) {
         try (Arena arena = Arena.ofShared()) {
-            Problem p =
-                    Problem.random(
+            SumProblem p =
+                    SumProblem.random(
                             arena,
                             Shards.even(1000, ranks),
                             Shards.even(48L * ranks, ranks),
@@ -360,7 +246,7 @@ class CudaMatmulReduceIT {
             long[] rows = {0, 999};
             assertTrue(
                     new Float64Oracle(p.a(), p.b(), true)
-                            .check(product(p, 0, 48L * ranks, DType.FP32, arena), rows)
+                            .check(p.product(gpu, 0, 48L * ranks, DType.FP32, arena), rows)
                             .withinBound());
         }
     }
@@ -369,8 +255,8 @@ class CudaMatmulReduceIT {
     @Test
     void anEpilogueIsAppliedToWholeSums() {
         try (Arena arena = Arena.ofShared()) {
-            Problem p =
-                    Problem.random(
+            SumProblem p =
+                    SumProblem.random(
                             arena,
                             Shards.of(300, 212),
                             Shards.of(64, 48),
@@ -383,7 +269,7 @@ class CudaMatmulReduceIT {
                 bias[i] = i / 16f - 8;
             }
             Epilogue epilogue = Epilogue.none().bias(bias).gelu();
-            Matrix sums = product(p, 0, 112, DType.FP32, arena);
+            Matrix sums = p.product(gpu, 0, 112, DType.FP32, arena);
             Matrix expected = Matrix.allocate(arena, DType.BF16, 512, 264);
             epilogue.apply(List.of(sums), List.of(expected));
             try (CudaMatmulReduce op =
@@ -392,9 +278,10 @@ class CudaMatmulReduceIT {
                             .prepare()) {
                 op.incoming(0, Reduction.PARTIAL)
                         .orElseThrow()
-                        .copyFrom(product(p, 0, 64, DType.FP32, arena));
-                callPoisoned(op, p.aOf(1));
-                assertSame(expected, download(op.product(0), arena), "result of a chain");
+                        .copyFrom(p.product(gpu, 0, 64, DType.FP32, arena));
+                SumProblem.callPoisoned(gpu, op, p.aOf(1));
+                SumProblem.assertSame(
+                        expected, SumProblem.download(op.product(0), arena), "result of a chain");
             }
             try (World world = World.threads(2, DEADLINE)) {
                 world.run(
@@ -406,8 +293,11 @@ class CudaMatmulReduceIT {
                                                     fabric.rank())
                                             .epilogue(epilogue)
                                             .prepare()) {
-                                callPoisoned(op, p.aOf(fabric.rank()));
-                                assertSame(expected, download(op.product(0), arena), "in place");
+                                SumProblem.callPoisoned(gpu, op, p.aOf(fabric.rank()));
+                                SumProblem.assertSame(
+                                        expected,
+                                        SumProblem.download(op.product(0), arena),
+                                        "in place");
                                 fabric.barrier();
                             }
                         });
@@ -434,8 +324,8 @@ class CudaMatmulReduceIT {
     @Test
     void whatDoesNotFitIsRefusedWithItsValues() {
         try (Arena arena = Arena.ofShared()) {
-            Problem p =
-                    Problem.random(
+            SumProblem p =
+                    SumProblem.random(
                             arena,
                             Shards.even(64, 2),
                             Shards.of(40, 24),

@@ -33,11 +33,22 @@ class SumCopyListTest {
             boolean all,
             int rank,
             long... columns) {
+        return list(false, reduction, rows, inner, all, rank, columns);
+    }
+
+    private static SumCopyList list(
+            boolean staged,
+            Reduction reduction,
+            Shards rows,
+            Shards inner,
+            boolean all,
+            int rank,
+            long... columns) {
         long n = Arrays.stream(columns).sum();
         Chunks chunks = Chunks.byRows(rows, n, 256, 256);
         RankPlan plan = reduction.plans(chunks, inner, all).get(rank);
         List<Long> each = Arrays.stream(columns).boxed().toList();
-        return SumCopyList.of(plan, each, all, SHAPE);
+        return SumCopyList.of(plan, each, all, SHAPE, staged);
     }
 
     /** Elements that moves to a slot cover, each once. */
@@ -96,6 +107,33 @@ class SumCopyListTest {
         List<Integer> added = List.of(Reduction.slotOf(0), Reduction.PARTIAL);
         assertEquals(added, list.results().getLast().slots());
         assertEquals(List.of(Reduction.WHOLE), list.results().getFirst().slots());
+    }
+
+    /** Threads of the host send a chunk to everybody, and hand on what has come to them. */
+    @Test
+    void whatGoesThroughHostMemoryIsCopiedOutOnce() {
+        Shards rows = Shards.of(300, 200, 500);
+        Shards inner = Shards.of(16, 16, 16);
+        for (int rank = 0; rank < 3; rank++) {
+            SumCopyList chain = list(true, Reduction.CHAIN, rows, inner, true, rank, 100, 60);
+            assertEquals(1000L * 160, covered(chain.out(), Reduction.PARTIAL));
+            assertEquals(List.of(), chain.late());
+            SumCopyList mesh = list(true, Reduction.MESH_PUSH, rows, inner, true, rank, 100, 60);
+            long own = rows.rows(rank);
+            assertEquals((1000 - own) * 160, covered(mesh.out(), Reduction.PARTIAL));
+            assertEquals(own * 160, covered(mesh.late(), Reduction.PARTIAL));
+            assertTrue(mesh.out().stream().allMatch(m -> m.slot() == Reduction.PARTIAL));
+            assertTrue(mesh.late().stream().allMatch(m -> m.fromSlot() == Reduction.WHOLE));
+            // A rank adds and sends its own rows before it waits for those of others.
+            List<Integer> slots = mesh.in().stream().map(Move::slot).toList();
+            int whole = mesh.inBeforeWhole();
+            assertEquals(whole, slots.indexOf(Reduction.WHOLE));
+            assertEquals(2 * own * 160, elements(mesh.in().subList(0, whole)));
+        }
+    }
+
+    private static long elements(List<Move> moves) {
+        return moves.stream().mapToLong(move -> move.rows() * move.cols()).sum();
     }
 
     /** Whatever the cut: nothing that waits is queued before what it waits for. */

@@ -18,6 +18,7 @@ import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import dev.weft.tensor.data.NormalData;
 import java.lang.foreign.Arena;
+import java.util.ArrayList;
 import java.util.Collections;
 import java.util.Comparator;
 import java.util.List;
@@ -78,14 +79,11 @@ public final class CudaRules {
 
     /** Refuses sums over ranks that a GPU does not run. */
     private static void checkSums(ProblemSpec problem, ExecutionSpec execution) {
-        List<Reduction> possible =
-                execution.hostPeers()
-                        ? List.of(
-                                Reduction.AUTO,
-                                Reduction.CHAIN,
-                                Reduction.MESH_PUSH,
-                                Reduction.SEQUENTIAL)
-                        : List.of(Reduction.AUTO, Reduction.DIRECT, Reduction.SEQUENTIAL);
+        List<Reduction> possible = new ArrayList<>(List.of(Reduction.AUTO));
+        if (!execution.hostPeers()) {
+            possible.add(Reduction.DIRECT);
+        }
+        possible.addAll(List.of(Reduction.CHAIN, Reduction.MESH_PUSH, Reduction.SEQUENTIAL));
         Reduction reduction = execution.summing().reduction();
         if (!possible.contains(reduction)) {
             throw new UsageException(

@@ -8,6 +8,7 @@ import dev.weft.cli.simulate.PricedGroups;
 import dev.weft.fabric.ReplicaGroups;
 import dev.weft.op.Timeline;
 import dev.weft.plan.Hosts;
+import dev.weft.plan.Reduction;
 import dev.weft.report.RunRecord;
 import dev.weft.report.Samples;
 import dev.weft.report.Verification;
@@ -198,9 +199,14 @@ public final class Records {
                 execution.summing() == null ? null : execution.summing().order().label());
     }
 
-    /** Between hosts a GPU's peers are reached through host memory. */
+    /** Between hosts, and in some sums, a GPU's peers are reached through host memory. */
     private static String peers(ExecutionSpec execution, Hosts hosts) {
-        return execution.cuda() && hosts.count() > 1 ? "staged" : execution.peers();
+        boolean through =
+                hosts.count() > 1
+                        || execution.summing() != null
+                                && List.of(Reduction.CHAIN, Reduction.MESH_PUSH)
+                                        .contains(execution.summing().reduction());
+        return execution.cuda() && through && !execution.hostPeers() ? "staged" : execution.peers();
     }
 
     /** The slowest rank's times of every round. */

@@ -207,7 +207,7 @@ class SummedRunTest {
                 "--strict | --strict with --op",
                 "-r npu | --run-mode npu with --op matmul-allreduce: expected cpu, cuda, sim or",
                 "-r cuda --engine cublas | --engine cublas with --run-mode cuda and --op",
-                "-r cuda --algorithm chain | --algorithm chain with --peers device: on the GPU",
+                "-r cuda --algorithm ring | --algorithm ring with --peers device: on the GPU",
                 "-r cuda --peers host --algorithm direct | direct with --peers host: on the GPU",
                 "-r cuda --k-parts 24,8 | parts of K of 24,8 in order whole: GPUs sum 16 k",
                 "--slow 1=2 | --slow {1=2.0} slows simulated ranks",

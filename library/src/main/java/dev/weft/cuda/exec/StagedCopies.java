@@ -98,6 +98,7 @@ public final class StagedCopies implements Copies {
     public StagedCopies(
             Gpu gpu,
             StagedPeers peers,
+            OperatorMemory memory,
             RankPlan plan,
             DType dtype,
             boolean fetched,
@@ -106,7 +107,7 @@ public final class StagedCopies implements Copies {
         this.gpu = gpu;
         this.peers = peers;
         this.fabric = peers.fabric();
-        this.memory = peers.memory();
+        this.memory = memory;
         this.workspace = Workspace.of(plan, fabric, memory, false);
         this.rank = plan.rank();
         this.elementBytes = dtype.bytes();
@@ -201,7 +202,7 @@ public final class StagedCopies implements Copies {
         entered.join(out);
         for (int c = 0; c < own.length; c++) {
             copy(
-                    peers.hostShard(parity) + memory.inShard(own[c]),
+                    memory.shard(rank, call).data().address() + memory.inShard(own[c]),
                     peers.buffer(rank, parity) + memory.inLanding(own[c]),
                     own[c],
                     out);
@@ -268,7 +269,8 @@ public final class StagedCopies implements Copies {
             throw cause();
         }
         long at = memory.inLanding(chunk);
-        copy(peers.buffer(rank, call & 1) + at, peers.hostLanding(call & 1) + at, chunk, in);
+        long landed = memory.gathered(rank, call).data().address();
+        copy(peers.buffer(rank, call & 1) + at, landed + at, chunk, in);
         CudaStreams.writeValue32(in.handle(), peers.flags(rank) + 4L * tag, call);
         if (arrived[tag] != null) {
             arrived[tag].record(in);

@@ -1,15 +1,13 @@
 package dev.weft.cuda.exec;
 
-import dev.weft.cuda.DeviceMatrix;
+import dev.weft.fabric.transport.Region;
 import dev.weft.fabric.transport.Transport;
-import dev.weft.op.exec.OperatorMemory;
-import dev.weft.plan.Chunks;
-import dev.weft.tensor.DType;
+import java.lang.foreign.MemorySegment;
 
 /**
  * Ranks on GPUs that do not reach each other's memory, as on different hosts: rows go through
- * pinned host memory, which {@link StagedCopies} fills and empties. Only this rank touches its
- * device memory, so the order of its streams and the end of its calls are enough to protect it.
+ * pinned host memory, which the ranks' threads fill and empty. Only this rank touches its device
+ * memory, so the order of its streams and the end of its calls are enough to protect it.
  *
  * <p>Both halves of the host memory are free again when they are needed. A rank that announces call
  * e has awaited call e-2, so what arrived in that call is on its device. It has also returned from
@@ -17,52 +15,48 @@ import dev.weft.tensor.DType;
  */
 public final class StagedPeers implements Peers {
 
+    /**
+     * Deadlines that a grid waits for what comes through host memory. There the host watches, and
+     * knows slow from dead; the grid's own bound is for a host that does not.
+     */
+    private static final int PATIENCE = 20;
+
     private final Transport fabric;
-    private final OperatorMemory memory;
+    private final Region region;
     private final PinnedBuffer pinned;
     private final HostSteps steps;
     private final long[] own;
     private final long flags;
 
     /**
-     * Collective.
+     * Collective. Closes the region.
      *
+     * @param pinnedFrom where in this rank's part the memory begins that its GPU reads and writes
      * @param own this rank's buffers on the device, by parity
      */
-    public StagedPeers(Transport fabric, Chunks chunks, DType dtype, long[] own, long flags) {
+    public StagedPeers(Transport fabric, Region region, long pinnedFrom, long[] own, long flags) {
         this.fabric = fabric;
+        this.region = region;
         this.own = own.clone();
         this.flags = flags;
-        long pitchBytes = DeviceMatrix.alignedPitch(dtype, chunks.cols()) * dtype.bytes();
-        this.memory = OperatorMemory.staged(fabric, chunks, dtype, pitchBytes);
-        this.steps = new HostSteps(fabric, memory.region());
-        int rank = fabric.rank();
+        this.steps = new HostSteps(fabric, region);
+        MemorySegment pages = region.part(fabric.rank()).asSlice(pinnedFrom);
         try {
-            this.pinned =
-                    PinnedBuffer.over(memory.region().part(rank).asSlice(memory.shardAt(rank, 0)));
+            this.pinned = pages.byteSize() == 0 ? null : PinnedBuffer.over(pages);
         } catch (RuntimeException e) {
-            memory.region().close();
+            region.close();
             throw e;
         }
         fabric.worked();
     }
 
+    /** How long a grid waits, for a deadline of the host. */
+    public static long patienceNs(long deadlineNs) {
+        return Math.min(deadlineNs, Long.MAX_VALUE / (4 * PATIENCE)) * PATIENCE;
+    }
+
     public Transport fabric() {
         return fabric;
-    }
-
-    public OperatorMemory memory() {
-        return memory;
-    }
-
-    /** The address of this rank's shard in host memory. */
-    public long hostShard(int parity) {
-        return memory.shard(fabric.rank(), parity).data().address();
-    }
-
-    /** The address of all rows that arrive in this rank's host memory. */
-    public long hostLanding(int parity) {
-        return memory.gathered(fabric.rank(), parity).data().address();
     }
 
     @Override
@@ -100,7 +94,9 @@ public final class StagedPeers implements Peers {
 
     @Override
     public void close() {
-        pinned.close();
-        memory.region().close();
+        if (pinned != null) {
+            pinned.close();
+        }
+        region.close();
     }
 }

@@ -239,9 +239,15 @@ public record GatedKernel(
         return load(gpu, Kind.FP8, Kind.FP8.tiling(null), key, cluster, blocks, share, false);
     }
 
-    /** One that continues sums and counts its tiles, for a grid that has the GPU to itself. */
+    /** One that continues sums and counts its tiles; the parameters are those of {@link #load}. */
     public static GatedKernel withSums(
-            Gpu gpu, DType in, DType out, boolean bTransposed, Shards shards, int blocks) {
+            Gpu gpu,
+            DType in,
+            DType out,
+            boolean bTransposed,
+            Shards shards,
+            int blocks,
+            int share) {
         Kind kind = Kind.of(gpu);
         if (kind == Kind.SIMT) {
             throw new IllegalArgumentException(
@@ -249,7 +255,7 @@ public record GatedKernel(
                             .formatted(KIND_PROPERTY));
         }
         Tiling tiling = kind.fittingTiling(gpu);
-        return load(gpu, kind, tiling, in, out, bTransposed, shards, blocks, 0, true);
+        return load(gpu, kind, tiling, in, out, bTransposed, shards, blocks, share, true);
     }
 
     /** One of a given kind and tiling. */

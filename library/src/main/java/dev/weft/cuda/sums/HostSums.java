@@ -4,35 +4,32 @@ import dev.weft.cuda.DeviceBuffer;
 import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.GpuStream;
 import dev.weft.cuda.exec.CallEvents;
-import dev.weft.cuda.exec.Copies;
 import dev.weft.cuda.exec.CudaBuffers;
 import dev.weft.cuda.exec.DeviceEpilogue;
 import dev.weft.cuda.exec.DeviceEvent;
 import dev.weft.cuda.exec.DeviceOperands;
 import dev.weft.cuda.exec.GatedProduct;
 import dev.weft.cuda.exec.LaneCounters;
-import dev.weft.cuda.exec.PinnedBuffer;
 import dev.weft.cuda.exec.RowRange;
 import dev.weft.cuda.exec.TileSchedule;
 import dev.weft.cuda.kernel.GatedKernel;
 import dev.weft.cuda.sums.SumCopyList.Move;
 import dev.weft.cuda.sums.SumCopyList.Parts;
+import dev.weft.fabric.FailureReport;
+import dev.weft.ffi.CudaMemory;
 import dev.weft.ffi.CudaStreams;
 import dev.weft.op.Operator.View;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.Reduction;
 import dev.weft.tensor.DType;
-import dev.weft.tensor.Matrix;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 
 /**
- * Sums of one rank on the GPU whose peers are pinned host memory: what the peers would send lies
- * there, and what this rank sends them goes there. So all that a rank moves crosses the bus, at the
- * same time in both directions and beside the product.
+ * Sums that come and go through pinned host memory, in both directions at once and beside the
+ * product. What is at the other end of that memory is the business of a {@link SumExchange}.
  *
  * <p>Two streams copy in, in turn, so that one moves bytes while the other raises a flag: the tiles
  * that start from a block of sums wait for its flag. Two copy out: they wait for a block's counter,
@@ -45,7 +42,11 @@ public final class HostSums implements SumRun {
     /** Copies that are queued before the grid is, so that it finds work. */
     private static final int LEAD = 4;
 
+    /** What is queued ends within this time, or never. */
+    private static final long SETTLE_NS = 5_000_000_000L;
+
     private final SumCopyList list;
+    private final SumExchange exchange;
     private final boolean productFirst;
     private final int slots;
     private final long flags;
@@ -56,8 +57,6 @@ public final class HostSums implements SumRun {
     /** By product and slot; null where nothing is. */
     private final DeviceMatrix[][] sums;
 
-    private final Matrix[][] incoming;
-    private final Matrix[][] outgoing;
     private final long[] firstRows;
     private final List<DeviceMatrix> results = new ArrayList<>();
     private final List<GatedProduct> products = new ArrayList<>();
@@ -70,20 +69,28 @@ public final class HostSums implements SumRun {
     private final DeviceEvent left = new DeviceEvent();
     private int counted;
 
+    /** Copies of the call that are queued, to this rank and from it. */
+    private int brought;
+
+    private int sent;
+
     /** Rows that are made once a flag is raised, or at once if it is -1. */
     private record Made(DeviceEpilogue.Rows rows, int flag) {}
 
     /**
+     * @param exchange closed with this
      * @param buffers with a word for each flag, and behind them one for each counter
      */
     public HostSums(
             RankPlan plan,
             SumCopyList list,
+            SumExchange exchange,
             Factors factors,
             CudaBuffers buffers,
             Finish finish,
             long deadlineNs) {
         this.list = list;
+        this.exchange = exchange;
         this.productFirst = plan.pacing().gatherFirst();
         this.slots = Reduction.slotOf(plan.ranks());
         this.flags = buffers.flags();
@@ -91,8 +98,6 @@ public final class HostSums implements SumRun {
         this.perCall = new int[list.counters()];
         int count = factors.sides().size();
         this.sums = new DeviceMatrix[count][slots];
-        this.incoming = new Matrix[count][slots];
-        this.outgoing = new Matrix[count][slots];
         this.firstRows = new long[slots];
         try (GpuStream stream = GpuStream.create()) {
             for (int i = 0; i < count; i++) {
@@ -124,32 +129,7 @@ public final class HostSums implements SumRun {
             if (rows[1] > 0) {
                 sums[i][slot] = matrix(DType.FP32, rows[1], n, stream);
             }
-            incoming[i][slot] = hostOf(slot, list.in(), n);
-            outgoing[i][slot] = hostOf(slot, sent(), n);
         }
-    }
-
-    private List<Move> sent() {
-        List<Move> all = new ArrayList<>(list.out());
-        all.addAll(list.late());
-        return all;
-    }
-
-    /** All rows up to the last that is moved, so that rows have the numbers that they have in C. */
-    private Matrix hostOf(int slot, List<Move> moves, long n) {
-        long rows =
-                moves.stream()
-                        .filter(move -> move.slot() == slot)
-                        .mapToLong(move -> move.row() + move.rows())
-                        .max()
-                        .orElse(0);
-        if (rows == 0) {
-            return null;
-        }
-        long pitch = DeviceMatrix.alignedPitch(DType.FP32, n);
-        PinnedBuffer memory = PinnedBuffer.allocate(rows * pitch * Float.BYTES);
-        owned.add(memory);
-        return new Matrix(memory.segment(), DType.FP32, rows, n, pitch);
     }
 
     private void multiply(int i, Factors factors, CudaBuffers buffers, long deadlineNs) {
@@ -244,33 +224,46 @@ public final class HostSums implements SumRun {
 
     @Override
     public void run(int call, View view, GpuStream stream, CallEvents events) {
+        brought = 0;
+        sent = 0;
         enter(stream);
-        switch (view) {
-            case COMPUTE_ONLY -> ready.forEach(product -> product.launch(call & 1, call, stream));
-            case COMM_ONLY -> {
-                move(call, 0, false);
-                sendLate();
-                join(stream);
-            }
-            case PIPELINED -> {
-                if (productFirst) {
-                    products.forEach(product -> product.launch(call & 1, call, stream));
-                    events.gathered(call, stream);
-                    enter(stream);
-                    move(call, 0, false);
-                } else {
-                    int lead = Math.min(LEAD, list.in().size());
-                    for (int i = 0; i < lead; i++) {
-                        bring(i, call);
-                    }
-                    products.forEach(product -> product.launch(call & 1, call, stream));
-                    counted++;
-                    move(call, lead, true);
-                }
-                finish(call, stream);
-                join(stream);
+        if (view == View.COMPUTE_ONLY) {
+            ready.forEach(product -> product.launch(call & 1, call, stream));
+            return;
+        }
+        exchange.begin(call);
+        boolean multiplies = view == View.PIPELINED;
+        boolean counts = multiplies && !productFirst;
+        if (counts && !exchange.isStaged()) {
+            bring(Math.min(LEAD, list.in().size()), call);
+        }
+        if (multiplies) {
+            products.forEach(product -> product.launch(call & 1, call, stream));
+        }
+        if (counts) {
+            counted++;
+        } else if (multiplies) {
+            events.gathered(call, stream);
+            enter(stream);
+        }
+        move(list.inBeforeWhole(), call, counts);
+        if (multiplies) {
+            added.forEach(made -> make(made, call, stream));
+            if (!list.late().isEmpty()) {
+                left.record(stream);
+                out.forEach(left::join);
             }
         }
+        for (int i = 0; i < list.late().size(); i++) {
+            send(list.late().get(i), call, out.get(i & 1));
+        }
+        move(list.in().size(), call, counts);
+        if (multiplies) {
+            // Rows are rounded as they come, while others come and go.
+            finished.forEach(made -> make(made, call, stream));
+        }
+        join(stream);
+        exchange.end();
     }
 
     /** All copies come after what is on {@code stream} now. */
@@ -280,26 +273,32 @@ public final class HostSums implements SumRun {
         out.forEach(entered::join);
     }
 
-    /** What comes and what goes, in turn; a copy that waits comes behind what it waits for. */
-    private void move(int call, int begun, boolean awaits) {
-        int queued = begun;
-        int sent = 0;
-        while (queued < list.in().size() || sent < list.out().size()) {
-            if (queued < list.in().size()) {
-                bring(queued++, call);
-            }
-            while (sent < list.out().size() && list.out().get(sent).after() <= queued) {
+    /**
+     * Queues copies up to number {@code end} of those to this rank, and copies from it, in turn. A
+     * copy that waits comes behind what it waits for. Peers may wait for what leaves this rank
+     * before they send anything, so if copies in wait for them, all that can leave comes first.
+     */
+    private void move(int end, int call, boolean awaits) {
+        while (true) {
+            boolean all = exchange.isStaged() || brought == list.in().size();
+            int most = all ? Integer.MAX_VALUE : 1;
+            for (; most > 0 && canSend(); most--) {
                 GpuStream on = out.get(sent & 1);
                 Move move = list.out().get(sent++);
                 if (awaits || move.fromSlot() != Reduction.PARTIAL) {
                     await(move, call, on);
                 }
-                send(move, on);
-                if (queued < list.in().size()) {
-                    break;
-                }
+                send(move, call, on);
             }
+            if (brought >= end) {
+                return;
+            }
+            bring(brought + 1, call);
         }
+    }
+
+    private boolean canSend() {
+        return sent < list.out().size() && list.out().get(sent).after() <= brought;
     }
 
     private void await(Move move, int call, GpuStream on) {
@@ -312,51 +311,52 @@ public final class HostSums implements SumRun {
         }
     }
 
-    private void bring(int index, int call) {
-        Move move = list.in().get(index);
-        GpuStream on = in.get(index & 1);
-        DeviceMatrix to = sums[move.product()][move.slot()];
-        Matrix from = incoming[move.product()][move.slot()];
-        Copies.copyRows(
-                to.at(move.row() - firstRows[move.slot()], move.col()),
-                address(from, move),
-                to.pitchBytes(),
-                width(move, to),
-                move.rows(),
-                on);
-        CudaStreams.writeValue32(on.handle(), flags + 4L * move.word(), call);
+    private void bring(int end, int call) {
+        for (; brought < end; brought++) {
+            Move move = list.in().get(brought);
+            GpuStream on = in.get(brought & 1);
+            exchange.awaitArrival(move, call);
+            DeviceMatrix to = sums[move.product()][move.slot()];
+            copy(
+                    to.at(move.row() - firstRows[move.slot()], move.col()),
+                    to.pitchBytes(),
+                    exchange.incoming(move, call),
+                    exchange.pitchBytes(move.product()),
+                    to,
+                    move,
+                    on);
+            CudaStreams.writeValue32(on.handle(), flags + 4L * move.word(), call);
+        }
     }
 
-    private void send(Move move, GpuStream on) {
+    private void send(Move move, int call, GpuStream on) {
         DeviceMatrix from = sums[move.product()][move.fromSlot()];
-        Copies.copyRows(
-                address(outgoing[move.product()][move.slot()], move),
+        copy(
+                exchange.outgoing(move, call),
+                exchange.pitchBytes(move.product()),
                 from.at(move.row() - firstRows[move.fromSlot()], move.col()),
                 from.pitchBytes(),
-                width(move, from),
-                move.rows(),
+                from,
+                move,
                 on);
+        exchange.copiedOut(move, call, on);
     }
 
-    /** Whole rows with their padding are one piece. */
-    private static long width(Move move, DeviceMatrix of) {
-        return move.cols() == of.cols() ? of.pitchBytes() : move.cols() * Float.BYTES;
-    }
-
-    private static long address(Matrix host, Move move) {
-        long offset = move.row() * host.rowPitch() + move.col();
-        return host.data().address() + offset * Float.BYTES;
-    }
-
-    /** Rows are added and rounded as they come, while others come and go. */
-    private void finish(int call, GpuStream stream) {
-        added.forEach(made -> make(made, call, stream));
-        if (!list.late().isEmpty()) {
-            left.record(stream);
-            out.forEach(left::join);
-            sendLate();
+    private static void copy(
+            long to,
+            long toPitch,
+            long from,
+            long fromPitch,
+            DeviceMatrix of,
+            Move move,
+            GpuStream on) {
+        if (toPitch == fromPitch && move.cols() == of.cols()) {
+            // Whole rows with their padding are one piece.
+            CudaMemory.copyAsync(to, from, move.rows() * toPitch, on.handle());
+        } else {
+            long width = move.cols() * Float.BYTES;
+            CudaMemory.copy2dAsync(to, toPitch, from, fromPitch, width, move.rows(), on.handle());
         }
-        finished.forEach(made -> make(made, call, stream));
     }
 
     private void make(Made made, int call, GpuStream stream) {
@@ -365,12 +365,6 @@ public final class HostSums implements SumRun {
             CudaStreams.waitValue32(stream.handle(), flags + 4L * flag, call);
         }
         made.rows().launch(stream);
-    }
-
-    private void sendLate() {
-        for (int i = 0; i < list.late().size(); i++) {
-            send(list.late().get(i), out.get(i & 1));
-        }
     }
 
     private void join(GpuStream stream) {
@@ -389,14 +383,9 @@ public final class HostSums implements SumRun {
         return new LaneCounters(perCall.length, all, List.of());
     }
 
-    /** What peers send this rank in a slot, [M or fewer, N]; to be written between calls. */
-    public Optional<Matrix> incoming(int product, int slot) {
-        return Optional.ofNullable(incoming[product][slot]);
-    }
-
-    /** What this rank has sent to a peer's slot. */
-    public Optional<Matrix> outgoing(int product, int slot) {
-        return Optional.ofNullable(outgoing[product][slot]);
+    /** What is at the other end of the host memory. */
+    public SumExchange exchange() {
+        return exchange;
     }
 
     @Override
@@ -415,10 +404,20 @@ public final class HostSums implements SumRun {
     }
 
     @Override
+    public List<FailureReport.Sent> sent() {
+        return exchange.sent();
+    }
+
+    @Override
     public void close() {
+        // What a call that failed half-way has queued must not outlive the memory that it copies.
+        for (GpuStream each : List.of(in.getFirst(), in.getLast(), out.getFirst(), out.getLast())) {
+            left.record(each);
+            left.isDoneWithin(SETTLE_NS, () -> {});
+            each.close();
+        }
+        exchange.close();
         SumRun.closeAll(owned);
-        in.forEach(GpuStream::close);
-        out.forEach(GpuStream::close);
         entered.close();
         left.close();
     }

@@ -23,7 +23,8 @@ import java.util.stream.Stream;
  * something goes: it counts tiles that are stored. Pure.
  *
  * @param blocks by product, in the order in which they are multiplied
- * @param in copies to this rank, those that the product starts from first and in its order
+ * @param in copies to this rank: first those that the product starts from, in its order, then those
+ *     that are added, then whole sums
  * @param out copies from this rank, in the order in which they can start
  * @param late copies of rows that this rank has added up
  * @param origins by flag: whose rows it tells of
@@ -55,6 +56,7 @@ public record SumCopyList(
      * A copy of some columns of a chunk.
      *
      * @param product its number
+     * @param tag the chunk's number
      * @param slot where it goes, at this rank or a peer: see {@link Transfer#slot}
      * @param fromSlot where it lies
      * @param row first row in C
@@ -64,6 +66,7 @@ public record SumCopyList(
      */
     public record Move(
             int product,
+            int tag,
             int slot,
             int fromSlot,
             long row,
@@ -93,9 +96,17 @@ public record SumCopyList(
     /**
      * @param columns of each product
      * @param all whether this rank gets all rows
+     * @param staged whether threads of the host send what this rank copies to host memory: then it
+     *     copies each chunk once, to the slot of partial sums, and nothing that is handed on
      */
-    public static SumCopyList of(RankPlan plan, List<Long> columns, boolean all, TileShape shape) {
-        return new Writer(plan, columns, shape).write(all);
+    public static SumCopyList of(
+            RankPlan plan, List<Long> columns, boolean all, TileShape shape, boolean staged) {
+        return new Writer(plan, columns, shape, staged).write(all);
+    }
+
+    /** How many of the copies to this rank come before those of whole sums. */
+    public int inBeforeWhole() {
+        return (int) in.stream().filter(move -> move.slot() != Reduction.WHOLE).count();
     }
 
     /** Rows of C that a slot needs room for: the first of them, and how many. */
@@ -121,6 +132,7 @@ public record SumCopyList(
         private final Chunks chunks;
         private final List<Long> columns;
         private final TileShape shape;
+        private final boolean staged;
 
         /** By tag: the slots in which it arrives, in order. */
         private final Map<Integer, List<Integer>> arriving = new HashMap<>();
@@ -139,8 +151,9 @@ public record SumCopyList(
         private final List<Origin> origins = new ArrayList<>();
         private int counters;
 
-        Writer(RankPlan plan, List<Long> columns, TileShape shape) {
+        Writer(RankPlan plan, List<Long> columns, TileShape shape, boolean staged) {
             this.plan = plan;
+            this.staged = staged;
             this.chunks = plan.chunks();
             this.columns = columns;
             this.shape = shape;
@@ -170,7 +183,8 @@ public record SumCopyList(
                     addBlock(i, order.get(at), first || last, blocks.getLast());
                 }
             }
-            addOthers();
+            addOthers(false);
+            addOthers(true);
             List<List<SumBlock>> narrowed = blocks.stream().map(this::narrowed).toList();
             return new SumCopyList(narrowed, in, out, late, origins, counters, results(all));
         }
@@ -224,11 +238,12 @@ public record SumCopyList(
                             flag = bring(product, Reduction.PARTIAL, chunk, col, cols);
                         }
                         int counter = sends.isEmpty() ? -1 : counters++;
-                        for (Transfer send : sends) {
+                        for (int slot : slots(sends)) {
                             out.add(
                                     new Move(
                                             product,
-                                            send.slot(),
+                                            tag,
+                                            slot,
                                             Reduction.PARTIAL,
                                             row(chunk),
                                             chunk.rows(),
@@ -243,6 +258,13 @@ public record SumCopyList(
                     });
         }
 
+        /** Where copies go: one for each transfer, or one for all. */
+        private List<Integer> slots(List<Transfer> sends) {
+            return staged
+                    ? sends.stream().limit(1).map(send -> Reduction.PARTIAL).toList()
+                    : sends.stream().map(Transfer::slot).toList();
+        }
+
         /** Whether this rank's product completes the sums. */
         private boolean isMultipliedWhole(int tag) {
             return multiplied.contains(tag) && !arrives(tag, Reduction.WHOLE) && !adds(tag);
@@ -254,6 +276,7 @@ public record SumCopyList(
             in.add(
                     new Move(
                             product,
+                            chunks.tag(chunk.source(), chunk.index()),
                             slot,
                             slot,
                             row(chunk),
@@ -266,61 +289,55 @@ public record SumCopyList(
         }
 
         /** What no product waits for, what is handed on, and what is sent once it is added up. */
-        private void addOthers() {
+        private void addOthers(boolean whole) {
             for (int owner = 0; owner < plan.ranks(); owner++) {
                 for (int number = 0; number < chunks.count(owner); number++) {
                     Chunk chunk = chunks.chunk(owner, number);
                     int tag = chunks.tag(owner, number);
-                    List<Transfer> wholes =
-                            leaving.getOrDefault(tag, List.of()).stream()
-                                    .filter(t -> t.slot() == Reduction.WHOLE)
-                                    .toList();
-                    for (int product = 0; product < columns.size(); product++) {
-                        int i = product;
-                        slice(
-                                i,
-                                chunk,
-                                false,
-                                (col, cols) -> {
-                                    for (int slot : arriving.getOrDefault(tag, List.of())) {
-                                        if (slot != Reduction.PARTIAL) {
-                                            int flag = bring(i, slot, chunk, col, cols);
-                                            lastFlags.get(i).put(tag, flag);
-                                            if (slot == Reduction.WHOLE) {
-                                                send(out, wholes, i, chunk, col, cols, flag);
-                                            }
-                                        }
-                                    }
-                                    if (adds(tag)) {
-                                        send(late, wholes, i, chunk, col, cols, -1);
-                                    }
-                                });
+                    if (whole ? arrives(tag, Reduction.WHOLE) : adds(tag)) {
+                        for (int product = 0; product < columns.size(); product++) {
+                            addOthers(product, chunk, tag, whole);
+                        }
                     }
                 }
             }
         }
 
-        private void send(
-                List<Move> to,
-                List<Transfer> wholes,
-                int product,
-                Chunk chunk,
-                long col,
-                long cols,
-                int flag) {
-            for (Transfer ignored : wholes) {
-                to.add(
-                        new Move(
-                                product,
-                                Reduction.WHOLE,
-                                Reduction.WHOLE,
-                                row(chunk),
-                                chunk.rows(),
-                                col,
-                                cols,
-                                flag,
-                                in.size()));
-            }
+        private void addOthers(int product, Chunk chunk, int tag, boolean whole) {
+            List<Integer> to =
+                    slots(
+                            leaving.getOrDefault(tag, List.of()).stream()
+                                    .filter(t -> t.slot() == Reduction.WHOLE)
+                                    .toList());
+            slice(
+                    product,
+                    chunk,
+                    false,
+                    (col, cols) -> {
+                        int flag = -1;
+                        for (int slot : arriving.get(tag)) {
+                            if (slot != Reduction.PARTIAL) {
+                                flag = bring(product, slot, chunk, col, cols);
+                            }
+                        }
+                        lastFlags.get(product).put(tag, flag);
+                        // Threads of the host hand on what has come to them.
+                        for (int slot : whole && staged ? List.<Integer>of() : to) {
+                            (whole ? out : late)
+                                    .add(
+                                            new Move(
+                                                    product,
+                                                    tag,
+                                                    slot,
+                                                    Reduction.WHOLE,
+                                                    row(chunk),
+                                                    chunk.rows(),
+                                                    col,
+                                                    cols,
+                                                    whole ? flag : -1,
+                                                    in.size()));
+                        }
+                    });
         }
 
         /**

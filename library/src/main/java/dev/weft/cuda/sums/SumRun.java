@@ -5,6 +5,7 @@ import dev.weft.cuda.GpuStream;
 import dev.weft.cuda.exec.CallEvents;
 import dev.weft.cuda.exec.DeviceEpilogue;
 import dev.weft.cuda.kernel.GatedKernel;
+import dev.weft.fabric.FailureReport;
 import dev.weft.op.Operator.View;
 import dev.weft.tensor.DType;
 import java.util.List;
@@ -66,6 +67,11 @@ public interface SumRun extends AutoCloseable {
 
     /** Copies that a call of this rank issues. */
     int copies();
+
+    /** What was sent in the latest call, for an error. */
+    default List<FailureReport.Sent> sent() {
+        return List.of();
+    }
 
     /** The result number {@code index}, of this rank's rows or of all. */
     DeviceMatrix product(int index);

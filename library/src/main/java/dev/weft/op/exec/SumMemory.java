@@ -25,7 +25,7 @@ import java.util.List;
  * byte 256    4 bytes each  flags, one per slot and chunk: the number of the latest call in which
  *                           it arrived; then two more per chunk, which the rank raises for its own
  *                           lanes: multiplied, and summed
- * page        2 halves      this rank's A, [M, its K]
+ * page        2 halves      this rank's A, [M, its K]; on a GPU, nothing
  * page        2 halves      by slot: sums, of all rows or of the rank's own; fp32, or those to add
  *                           in the type in which they travel
  * </pre>
@@ -47,7 +47,10 @@ public final class SumMemory implements LaneMemory {
     private final int rank;
     private final Chunks chunks;
     private final Shards inner;
+
+    /** Null if A is not kept here. */
     private final DType aType;
+
     private final int slots;
     private final DType wire;
 
@@ -70,6 +73,7 @@ public final class SumMemory implements LaneMemory {
      *
      * @param plans the plans of all ranks
      * @param inner how K is spread over the ranks
+     * @param aType null if A is kept elsewhere
      * @param wire the type of sums that are sent to be added
      */
     public SumMemory(
@@ -98,10 +102,9 @@ public final class SumMemory implements LaneMemory {
         this.sums = new Matrix[OperatorMemory.HALVES][slots];
         for (int half = 0; half < OperatorMemory.HALVES; half++) {
             for (int r = 0; r < ranks; r++) {
-                if (plan.sumsFor(r, fabric.hosts())) {
+                if (aType != null && plan.sumsFor(r, fabric.hosts())) {
                     long k = inner.rows(r);
-                    long bytes = Matrix.contiguousBytes(aType, rows(), k);
-                    MemorySegment data = region.part(r).asSlice(inputAt(r, half), bytes);
+                    MemorySegment data = region.part(r).asSlice(inputAt(r, half), inputBytes(r));
                     inputs[half][r] = new Matrix(data, aType, rows(), k, k);
                 }
             }
@@ -172,7 +175,16 @@ public final class SumMemory implements LaneMemory {
 
     private long inputAt(int of, int half) {
         long first = toPage(flagAt(slots + 2, 0));
-        return first + half * toPage(Matrix.contiguousBytes(aType, rows(), inner.rows(of)));
+        return first + half * toPage(inputBytes(of));
+    }
+
+    private long inputBytes(int of) {
+        return aType == null ? 0 : Matrix.contiguousBytes(aType, rows(), inner.rows(of));
+    }
+
+    /** Where this rank's sums begin in its part: a page. */
+    public long sumsAt() {
+        return slotAt(rank, 0, 0);
     }
 
     private long slotAt(int of, int half, int slot) {

@@ -1,0 +1,104 @@
+package dev.weft.cuda.sums;
+
+import dev.weft.cuda.DeviceMatrix;
+import dev.weft.cuda.exec.PinnedBuffer;
+import dev.weft.cuda.sums.SumCopyList.Move;
+import dev.weft.plan.Reduction;
+import dev.weft.tensor.DType;
+import dev.weft.tensor.Matrix;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.stream.Stream;
+
+/**
+ * Peers that are host memory alone: what they would send lies there, and what they get goes there.
+ */
+public final class HostPeerSums implements SumExchange {
+
+    private final List<PinnedBuffer> memory = new ArrayList<>();
+
+    /** By product and slot; null if nothing comes or goes there. */
+    private final Matrix[][] incoming;
+
+    private final Matrix[][] outgoing;
+    private final long[] pitchBytes;
+
+    /**
+     * @param columns of each product
+     */
+    public HostPeerSums(SumCopyList list, List<Long> columns, int ranks) {
+        int slots = Reduction.slotOf(ranks);
+        this.incoming = new Matrix[columns.size()][slots];
+        this.outgoing = new Matrix[columns.size()][slots];
+        this.pitchBytes = new long[columns.size()];
+        List<Move> sent = Stream.concat(list.out().stream(), list.late().stream()).toList();
+        try {
+            for (int i = 0; i < pitchBytes.length; i++) {
+                long pitch = DeviceMatrix.alignedPitch(DType.FP32, columns.get(i));
+                pitchBytes[i] = pitch * Float.BYTES;
+                for (int slot = 0; slot < slots; slot++) {
+                    incoming[i][slot] = allocate(slot, list.in(), columns.get(i), pitch);
+                    outgoing[i][slot] = allocate(slot, sent, columns.get(i), pitch);
+                }
+            }
+        } catch (RuntimeException | Error e) {
+            close();
+            throw e;
+        }
+    }
+
+    /** All rows up to the last that is moved, so that rows have the numbers that they have in C. */
+    private Matrix allocate(int slot, List<Move> moves, long cols, long pitch) {
+        long rows =
+                moves.stream()
+                        .filter(move -> move.slot() == slot)
+                        .mapToLong(move -> move.row() + move.rows())
+                        .max()
+                        .orElse(0);
+        if (rows == 0) {
+            return null;
+        }
+        memory.add(PinnedBuffer.allocate(rows * pitch * Float.BYTES));
+        return new Matrix(memory.getLast().segment(), DType.FP32, rows, cols, pitch);
+    }
+
+    /** What peers send this rank in a slot, [M or fewer, N]; to be written between calls. */
+    public Optional<Matrix> incoming(int product, int slot) {
+        return Optional.ofNullable(incoming[product][slot]);
+    }
+
+    /** What this rank has sent to a peer's slot. */
+    public Optional<Matrix> outgoing(int product, int slot) {
+        return Optional.ofNullable(outgoing[product][slot]);
+    }
+
+    @Override
+    public boolean isStaged() {
+        return false;
+    }
+
+    @Override
+    public long incoming(Move move, int call) {
+        return address(incoming[move.product()][move.slot()], move);
+    }
+
+    @Override
+    public long outgoing(Move move, int call) {
+        return address(outgoing[move.product()][move.slot()], move);
+    }
+
+    private static long address(Matrix host, Move move) {
+        return host.data().address() + host.offset(move.row(), move.col());
+    }
+
+    @Override
+    public long pitchBytes(int product) {
+        return pitchBytes[product];
+    }
+
+    @Override
+    public void close() {
+        memory.forEach(PinnedBuffer::close);
+    }
+}

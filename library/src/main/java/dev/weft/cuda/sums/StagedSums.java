@@ -1,0 +1,256 @@
+package dev.weft.cuda.sums;
+
+import dev.weft.cuda.GpuStream;
+import dev.weft.cuda.exec.PinnedBuffer;
+import dev.weft.cuda.sums.SumCopyList.Move;
+import dev.weft.fabric.FailureReport;
+import dev.weft.fabric.transport.Transport;
+import dev.weft.ffi.CudaStreams;
+import dev.weft.op.Operator.View;
+import dev.weft.op.Timeline;
+import dev.weft.op.exec.CallState;
+import dev.weft.op.exec.LaneWorker;
+import dev.weft.op.exec.Releases;
+import dev.weft.op.exec.SumMemory;
+import dev.weft.op.exec.Team;
+import dev.weft.plan.RankPlan;
+import dev.weft.tensor.Matrix;
+import java.lang.foreign.ValueLayout;
+import java.lang.invoke.VarHandle;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.locks.LockSupport;
+import java.util.stream.Stream;
+
+/**
+ * Peers that are ranks which this GPU does not reach, as on other hosts. A thread for each lane
+ * sends sums from this rank's host memory to that of a peer, as on the CPU. Another thread tells
+ * them of the sums that the GPU has copied out: behind each copy the stream writes the number of
+ * the call to a word in host memory, which this thread polls.
+ *
+ * <p>Copies in are queued once their sums are there, so no stream ever waits for the network.
+ * {@link #end} returns when everything is sent, so when a call has been started, no thread of this
+ * rank reads or writes host memory for it, except for its copies in.
+ */
+public final class StagedSums implements SumExchange {
+
+    private static final VarHandle WORD = ValueLayout.JAVA_INT.varHandle();
+
+    /** A wait shorter than this is spun through, a longer one leaves the core to others. */
+    private static final long SPIN_NS = 2_000_000;
+
+    private static final long PARK_NS = 50_000;
+
+    private final Transport fabric;
+    private final SumMemory memory;
+    private final CallState state;
+    private final int rank;
+    private final long[] firstCols;
+    private final long productNs;
+
+    /** Copies out, in the order in which they are queued. */
+    private final Move[] copies;
+
+    /** By tag: how many of them it has; and how many of those are still to end in this call. */
+    private final int[] pieces;
+
+    private final int[] left;
+
+    /** By copy out: the latest call in which it ended. */
+    private final PinnedBuffer words;
+
+    private final List<LaneWorker> lanes = new ArrayList<>();
+    private final Team team;
+    private final AtomicReference<Throwable> failure = new AtomicReference<>();
+    private volatile boolean closing;
+    private int queued;
+
+    /**
+     * @param columns of each product; in host memory their rows are side by side
+     * @param productNs the longest time that a call's product may take
+     */
+    public StagedSums(
+            Transport fabric,
+            SumMemory memory,
+            RankPlan plan,
+            SumCopyList list,
+            List<Long> columns,
+            long productNs) {
+        this.fabric = fabric;
+        this.memory = memory;
+        this.state = new CallState(plan.programs());
+        this.rank = plan.rank();
+        this.productNs = productNs;
+        this.firstCols = new long[columns.size()];
+        for (int i = 1; i < firstCols.length; i++) {
+            firstCols[i] = firstCols[i - 1] + columns.get(i - 1);
+        }
+        this.copies = Stream.concat(list.out().stream(), list.late().stream()).toArray(Move[]::new);
+        this.pieces = new int[plan.chunks().total()];
+        this.left = new int[pieces.length];
+        for (Move copy : copies) {
+            pieces[copy.tag()]++;
+        }
+        // Every chunk has its own place, so no buffer is ever released.
+        Releases none = new Releases(plan, fabric, null, 1);
+        plan.lanes()
+                .forEach(
+                        lane ->
+                                lanes.add(
+                                        new LaneWorker(
+                                                lane, plan, fabric, memory, state, none, -1)));
+        List<Runnable> tasks = new ArrayList<>(lanes);
+        tasks.add(
+                new Runnable() {
+                    @Override
+                    public void run() {
+                        tellLanes();
+                    }
+
+                    @Override
+                    public String toString() {
+                        return "stage";
+                    }
+                });
+        this.words = PinnedBuffer.allocate(4L * Math.max(1, copies.length));
+        this.team =
+                new Team(
+                        "weft-" + fabric.worldRank(rank),
+                        tasks.toArray(Runnable[]::new),
+                        task -> {},
+                        this::failed);
+    }
+
+    @Override
+    public boolean isStaged() {
+        return true;
+    }
+
+    @Override
+    public void begin(int call) {
+        queued = 0;
+        state.call = call;
+        state.view = View.PIPELINED;
+        team.start();
+    }
+
+    /** On a thread of its own: tells lanes of chunks that are in host memory. */
+    private void tellLanes() {
+        int call = state.call;
+        long startNs = System.nanoTime();
+        System.arraycopy(pieces, 0, left, 0, pieces.length);
+        for (int i = 0; i < copies.length; i++) {
+            if (!awaitCopied(i, call, startNs)) {
+                return;
+            }
+            int tag = copies[i].tag();
+            if (--left[tag] == 0) {
+                // Release: pairs with the acquire of the lane that sends the chunk, which waits
+                // for one of the two.
+                fabric.signal(memory.region(), rank, memory.multipliedAt(tag), call);
+                fabric.signal(memory.region(), rank, memory.summedAt(tag), call);
+                fabric.worked();
+            }
+        }
+    }
+
+    /** Whether the copy has ended; otherwise the call has failed. */
+    private boolean awaitCopied(int copy, int call, long startNs) {
+        long sinceNs = System.nanoTime();
+        // Acquire: pairs with the stream's write, which comes after the copy.
+        while ((int) WORD.getAcquire(words.segment(), 4L * copy) != call) {
+            if (closing || failure.get() != null) {
+                return false;
+            }
+            long now = System.nanoTime();
+            if (now - sinceNs < SPIN_NS) {
+                Thread.onSpinWait();
+            } else {
+                // A long product, of this call or the one before, is no stall.
+                if (now - startNs < productNs) {
+                    fabric.worked();
+                }
+                LockSupport.parkNanos(PARK_NS);
+            }
+        }
+        return true;
+    }
+
+    @Override
+    public void awaitArrival(Move move, int call) {
+        long flag = memory.flagAt(move.slot(), move.tag());
+        try {
+            fabric.await(
+                    memory.region(), rank, flag, call, memory.arrival(move.slot(), move.tag()));
+        } catch (RuntimeException e) {
+            failed(e);
+            throw cause();
+        }
+    }
+
+    @Override
+    public long incoming(Move move, int call) {
+        return address(move, call);
+    }
+
+    @Override
+    public long outgoing(Move move, int call) {
+        return address(move, call);
+    }
+
+    private long address(Move move, int call) {
+        Matrix sums = memory.sums(move.slot(), call);
+        long row = move.row() - memory.firstRow(move.slot());
+        return sums.data().address() + sums.offset(row, firstCols[move.product()] + move.col());
+    }
+
+    @Override
+    public long pitchBytes(int product) {
+        return memory.sums(0, 0).rowPitch() * Float.BYTES;
+    }
+
+    @Override
+    public void copiedOut(Move move, int call, GpuStream on) {
+        CudaStreams.writeValue32(on.handle(), words.address() + 4L * queued++, call);
+    }
+
+    @Override
+    public void end() {
+        team.await();
+        if (failure.get() != null) {
+            throw cause();
+        }
+    }
+
+    /** Any thread. The first failure is the cause of the others. */
+    private void failed(Throwable e) {
+        if (failure.compareAndSet(null, e)) {
+            fabric.fail(e);
+        }
+    }
+
+    private RuntimeException cause() {
+        Throwable cause = failure.get();
+        return cause instanceof RuntimeException e ? e : new IllegalStateException(cause);
+    }
+
+    @Override
+    public List<FailureReport.Sent> sent() {
+        return lanes.stream().map(LaneWorker::sent).toList();
+    }
+
+    @Override
+    public List<Timeline.Track> tracks(long startNs) {
+        return lanes.stream().map(lane -> lane.log().track(startNs)).toList();
+    }
+
+    @Override
+    public void close() {
+        closing = true;
+        team.await();
+        team.close();
+        lanes.forEach(LaneWorker::close);
+        words.close();
+    }
+}
