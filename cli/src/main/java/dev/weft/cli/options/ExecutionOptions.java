@@ -325,12 +325,6 @@ public final class ExecutionOptions {
         } catch (IllegalArgumentException e) {
             throw new UsageException("--epilogue: %s", e.getMessage());
         }
-        if (runMode.equals("sim")) {
-            throw new UsageException(
-                    "--epilogue %s with --run-mode sim: no model has a price for epilogues, expected"
-                            + " cpu or cuda",
-                    epilogue);
-        }
         if (engine.equals(cuda ? "cublas" : "openblas")) {
             throw new UsageException(
                     "--epilogue %s with --engine %s, which promises no bits: results are"

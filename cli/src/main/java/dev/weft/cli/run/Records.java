@@ -96,7 +96,7 @@ public final class Records {
             Verification verification,
             boolean spans) {
         return simulated(
-                problem(problem, null),
+                problem(problem, execution.epilogue()),
                 problem.flopsPerRank(),
                 execution.algorithmLabel(),
                 execution.summing() == null ? null : execution.summing().order().label(),

@@ -5,6 +5,7 @@ import static dev.weft.report.Text.text;
 import dev.weft.cli.console.Console;
 import dev.weft.cli.console.Progress;
 import dev.weft.cli.console.UsageException;
+import dev.weft.cli.data.EpilogueData;
 import dev.weft.cli.data.FolderLock;
 import dev.weft.cli.options.ExecutionSpec;
 import dev.weft.cli.options.ProblemSpec;
@@ -104,11 +105,15 @@ final class SimRun {
             ProblemSpec spec =
                     options.fromFiles() ? options.open(arena).problem() : options.problem.spec();
             options.execution.checkStrict(spec);
+            EpilogueData.check(execution.epilogue(), spec);
             SimRules.checkSlow(options.slow, spec.ranks());
             String hosts = hosts(machine.hosts(spec.ranks()));
             SimRules.checked(search(machine, spec, spec.replicaGroups().groups().getFirst()));
             console.info("Simulated on " + machine.name() + ": " + machine.description());
             console.info(spec.ranks() + " ranks (sim" + hosts + "): " + spec.describe());
+            if (execution.epilogue() != null) {
+                console.info("The times are those without the epilogue, which no model prices");
+            }
             PricedGroups priced = price(machine, spec);
             PricedGroups.Priced slowest = priced.slowest();
             if (options.explain) {

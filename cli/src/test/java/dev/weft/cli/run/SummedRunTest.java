@@ -236,6 +236,8 @@ class SummedRunTest {
                         "Candidates (chunks are per source):",
                         "Verification PASSED",
                         "[SUCCESS] GEMM ReduceScatter (sim:cpu-100gbe, ");
+        run("--op matmul-allreduce -r sim --epilogue bias,gelu" + shape)
+                .assertPrints("without the epilogue, which no model prices", "Verification PASSED");
         run("--op matmul-allreduce --algorithm chain" + shape)
                 .assertPrints("Verification PASSED", "predicted");
     }
