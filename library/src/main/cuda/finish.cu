@@ -1,4 +1,4 @@
-// Makes rows of a result out of fp32 sums: adds the parts of all ranks in rank order, applies an epilogue, and rounds
+// Makes rows of a result out of sums: adds the parts of all ranks in rank order, applies an epilogue, and rounds
 // once. Given the same sums, the bits are those of dev.weft.op.Activations and RowConverter (a NaN's own bits excepted):
 // the same float64 steps in the same order. So it is compiled with -fmad=false, and a product and a sum are fused only
 // where the text says fma. On the Java side, in dev.weft.cuda.exec, DeviceEpilogue writes the same bytes of Finish.
@@ -16,7 +16,7 @@ enum Step { NONE, BIAS, RELU, GELU, GELU_TANH, SILU, SWIGLU, RESIDUAL };
 
 // 2136 bytes. All pitches are bytes.
 struct Finish {
-    Source parts[2][MOST_PARTS]; // fp32 sums, by product and rank
+    Source parts[2][MOST_PARTS]; // sums, by product and rank
     const float* bias[2];        // by product
     Source residual;             // null if no step adds one
     void* target;
@@ -30,7 +30,7 @@ struct Finish {
     int targetType;
     int vector;   // whether every row of every matrix starts at a multiple of four elements
     int laneBits; // a block takes 2^laneBits units of four columns and 256 / 2^laneBits rows at a time
-    int pad;
+    int partType; // fp32, or bf16 if sums are rounded before they are added
 };
 
 // ---- Activations: max(x, -0) - |x| e^-a(|x|) G, as in Activations.java.
@@ -202,7 +202,7 @@ __device__ __forceinline__ void sum(const Finish& f, int product, const Place& a
 #pragma unroll
     for (int i = 0; i < ROWS; i++) {
         if (exists(f, at, i)) {
-            load(f.parts[product][0], FP32, at.row + i * at.stride, at.col, at.count, at.vector, values[i]);
+            load(f.parts[product][0], f.partType, at.row + i * at.stride, at.col, at.count, at.vector, values[i]);
         }
     }
 #pragma unroll 2
@@ -211,7 +211,8 @@ __device__ __forceinline__ void sum(const Finish& f, int product, const Place& a
 #pragma unroll
         for (int i = 0; i < ROWS; i++) {
             if (exists(f, at, i)) {
-                load(f.parts[product][part], FP32, at.row + i * at.stride, at.col, at.count, at.vector, added[i]);
+                load(f.parts[product][part], f.partType, at.row + i * at.stride, at.col, at.count, at.vector,
+                     added[i]);
             }
         }
 #pragma unroll

@@ -72,6 +72,7 @@ public final class CudaMatmulReduceBuilder
     private final List<DeviceOperands.Side> given = new ArrayList<>();
     private Duration deadline = Duration.ofSeconds(30);
     private boolean staged;
+    private DType partType = DType.FP32;
 
     CudaMatmulReduceBuilder(Fabric fabric, Gpu gpu, int rank, boolean all) {
         super(fabric, fabric == null ? rank : fabric.rank(), all);
@@ -158,6 +159,7 @@ public final class CudaMatmulReduceBuilder
         Sums wanted = sums();
         check(wanted);
         Order order = order(wanted);
+        partType = order == Order.BY_RANK_BF16 ? DType.BF16 : DType.FP32;
         gpu.bind();
         agree(order);
         if (fabric != null) {
@@ -227,12 +229,12 @@ public final class CudaMatmulReduceBuilder
     private Order order(Sums wanted) {
         boolean free = wanted.order() == null && wanted.algorithm() == Reduction.AUTO;
         Order order = wanted.order() == null ? wanted.algorithm().order() : wanted.order();
-        if (order == Order.BY_RANK_BF16) {
+        if (order == Order.BY_RANK_BF16 && wanted.aType() != DType.BF16) {
             throw new IllegalArgumentException(
-                    "order %s on a GPU: expected %s or %s"
-                            .formatted(order.label(), Order.WHOLE.label(), Order.BY_RANK.label()));
+                    "order %s of %s operands on a GPU: expected bf16 operands"
+                            .formatted(order.label(), wanted.aType().label()));
         }
-        if (order == Order.BY_RANK || fits(SUM_QUANTUM)) {
+        if (order != Order.WHOLE || fits(SUM_QUANTUM)) {
             return order;
         }
         String cut =
@@ -294,7 +296,7 @@ public final class CudaMatmulReduceBuilder
         try (GpuStream stream = GpuStream.create()) {
             boolean linked = fabric != null && !isStaged(wanted);
             int share = isStaged(wanted) ? CudaAllGatherMatmulFactory.sharers(fabric, gpu) : 0;
-            List<GatedKernel> kernels = kernels(wanted, DType.FP32, share > 1 ? share : 0);
+            List<GatedKernel> kernels = kernels(wanted, partType, share > 1 ? share : 0);
             TileShape shape = kernels.getFirst().shape();
             List<RankPlan> plans = plans(wanted, candidate, shape.rows());
             RankPlan plan = plans.get(rank);
@@ -308,7 +310,12 @@ public final class CudaMatmulReduceBuilder
                     linked
                             ? null
                             : SumCopyList.of(
-                                    plan, wanted.columns(), wanted.all(), shape, fabric != null);
+                                    plan,
+                                    wanted.columns(),
+                                    wanted.all(),
+                                    shape,
+                                    fabric != null,
+                                    partType != DType.FP32);
             CudaBuffers buffers =
                     new CudaBuffers(
                             new DeviceLayout(
@@ -323,6 +330,7 @@ public final class CudaMatmulReduceBuilder
             SumRun.Factors factors =
                     new SumRun.Factors(
                             kernels,
+                            partType,
                             List.of(buffers.gathered(0), buffers.gathered(1)),
                             sides.sides(),
                             given.stream().map(DeviceOperands.Side::transposed).toList(),
@@ -370,9 +378,9 @@ public final class CudaMatmulReduceBuilder
         if (fabric == null) {
             peers = new HostPeers(rank, DType.FP32, 0, 0, own, buffers.flags());
             made.push(peers);
-            exchange = new HostPeerSums(list, wanted.columns(), plan.ranks());
+            exchange = new HostPeerSums(list, wanted.columns(), partType, plan.ranks());
         } else {
-            SumMemory host = new SumMemory(fabric, plans, wanted.inner(), null, DType.FP32);
+            SumMemory host = new SumMemory(fabric, plans, wanted.inner(), null, partType);
             peers = new StagedPeers(fabric, host.region(), host.sumsAt(), own, buffers.flags());
             made.push(peers);
             long productNs = CallEvents.productNs(work(wanted));

@@ -11,7 +11,6 @@ import dev.weft.fabric.PeerFailedException;
 import dev.weft.fabric.World;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.op.Epilogue;
-import dev.weft.op.Operator.PendingCall;
 import dev.weft.op.Operator.View;
 import dev.weft.plan.Reduction;
 import dev.weft.plan.Shards;
@@ -148,6 +147,83 @@ class StagedSumsIT {
         }
     }
 
+    /** One rank has all of K: others have rows of C, and add nothing to what it sends. */
+    @Test
+    void aPartOfKOfOneRankIsSummed() {
+        try (Arena arena = Arena.ofShared()) {
+            for (DType out : List.of(DType.BF16, DType.FP32)) {
+                SumProblem p =
+                        SumProblem.random(
+                                arena,
+                                Shards.of(300, 200, 70),
+                                Shards.of(0, 64, 0),
+                                136,
+                                DType.BF16,
+                                out,
+                                false);
+                for (boolean all : new boolean[] {false, true}) {
+                    for (Reduction reduction : REDUCTIONS) {
+                        runRanks(p, all, reduction, 0);
+                    }
+                    roundedPartsAreAdded(p, all, arena);
+                }
+            }
+        }
+    }
+
+    @Test
+    void roundedPartsAreAddedInRankOrder() {
+        try (Arena arena = Arena.ofShared()) {
+            SumProblem p =
+                    SumProblem.random(
+                            arena,
+                            Shards.of(400, 0, 599, 1),
+                            Shards.of(0, 320, 19, 7),
+                            391,
+                            DType.BF16,
+                            DType.FP32,
+                            false);
+            roundedPartsAreAdded(p, false, arena);
+            roundedPartsAreAdded(p, true, arena);
+        }
+    }
+
+    /** Through host memory, and between ranks that reach each other's GPU. */
+    private void roundedPartsAreAdded(SumProblem p, boolean all, Arena arena) {
+        Matrix whole = p.byRank(gpu, DType.BF16, arena);
+        for (Reduction reduction : List.of(Reduction.MESH_PUSH, Reduction.SEQUENTIAL)) {
+            for (boolean staged : new boolean[] {true, false}) {
+                try (World world = World.threads(p.ranks(), DEADLINE)) {
+                    world.run(
+                            fabric -> {
+                                gpu.bind();
+                                CudaMatmulReduceBuilder builder =
+                                        p.describe(
+                                                        CudaMatmulReduce.on(fabric, gpu, all),
+                                                        fabric.rank())
+                                                .algorithm(reduction)
+                                                .order(Reduction.Order.BY_RANK_BF16);
+                                try (CudaMatmulReduce op =
+                                        (staged ? builder.staged() : builder).prepare()) {
+                                    for (int call = 0; call < 3; call++) {
+                                        fabric.barrier();
+                                        SumProblem.callPoisoned(gpu, op, p.aOf(fabric.rank()));
+                                        Matrix rows = p.rowsFor(whole, fabric.rank(), all);
+                                        if (rows.rows() > 0) {
+                                            SumProblem.assertSame(
+                                                    rows,
+                                                    SumProblem.download(op.product(0), arena),
+                                                    reduction + " on rank " + fabric.rank());
+                                        }
+                                    }
+                                    fabric.barrier();
+                                }
+                            });
+                }
+            }
+        }
+    }
+
     @Test
     void theKernelForOlderCardsSumsToo() {
         String before = System.getProperty(GatedKernel.KIND_PROPERTY);
@@ -195,42 +271,30 @@ class StagedSumsIT {
         }
     }
 
-    /** Calls that are queued before the one before has ended, and the views that measure. */
     @Test
-    void queuedCallsAndViewsFollowEachOther() {
+    void theMeasuringViewsRunTheirPart() {
         try (Arena arena = Arena.ofShared()) {
             SumProblem p = problem(arena, 3);
-            Matrix whole = expected(p, Reduction.CHAIN, arena);
-            onRanks(
-                    p,
-                    true,
-                    (builder, rank) -> builder.algorithm(Reduction.CHAIN).chunkRows(100),
-                    (fabric, op) -> {
-                        for (int i = 0; i < 2; i++) {
-                            SumProblem.callPoisoned(gpu, op, p.aOf(fabric.rank()));
-                        }
-                        DeviceMatrix a = DeviceProblem.like(op.nextShard());
-                        try (GpuStream stream = GpuStream.create()) {
-                            a.copyFrom(op.nextShard(), stream);
-                            stream.synchronize();
-                            PendingCall<DeviceMatrix> pending = null;
-                            for (int i = 0; i < 10; i++) {
-                                pending = op.start(a, stream, View.PIPELINED);
-                                if (i > 0) {
-                                    pending.await();
-                                }
+            for (Reduction reduction : REDUCTIONS) {
+                Matrix whole = expected(p, reduction, arena);
+                onRanks(
+                        p,
+                        true,
+                        (builder, rank) -> builder.algorithm(reduction).chunkRows(100),
+                        (fabric, op) -> {
+                            for (int i = 0; i < 2; i++) {
+                                SumProblem.callPoisoned(gpu, op, p.aOf(fabric.rank()));
                             }
-                            pending.await();
-                        }
-                        for (View view :
-                                List.of(View.COMM_ONLY, View.COMPUTE_ONLY, View.COMM_ONLY)) {
-                            fabric.barrier();
-                            op.callInPlace(view);
-                        }
-                        op.callInPlace(View.PIPELINED);
-                        Matrix found = SumProblem.download(op.product(0), arena);
-                        SumProblem.assertSame(whole, found, "rank " + fabric.rank());
-                    });
+                            for (View view :
+                                    List.of(View.COMM_ONLY, View.COMPUTE_ONLY, View.COMM_ONLY)) {
+                                fabric.barrier();
+                                op.callInPlace(view);
+                            }
+                            op.callInPlace(View.PIPELINED);
+                            Matrix found = SumProblem.download(op.product(0), arena);
+                            SumProblem.assertSame(whole, found, "rank " + fabric.rank());
+                        });
+            }
         }
     }
 

@@ -48,7 +48,7 @@ class SumCopyListTest {
         Chunks chunks = Chunks.byRows(rows, n, 256, 256);
         RankPlan plan = reduction.plans(chunks, inner, all).get(rank);
         List<Long> each = Arrays.stream(columns).boxed().toList();
-        return SumCopyList.of(plan, each, all, SHAPE, staged);
+        return SumCopyList.of(plan, each, all, SHAPE, staged, false);
     }
 
     /** Elements that moves to a slot cover, each once. */
@@ -130,6 +130,18 @@ class SumCopyListTest {
             assertEquals(whole, slots.indexOf(Reduction.WHOLE));
             assertEquals(2 * own * 160, elements(mesh.in().subList(0, whole)));
         }
+    }
+
+    /** A product that is rounded is no whole sum yet, even if no other rank adds to it. */
+    @Test
+    void whatIsRoundedIsAddedUpBeforeItIsSentWhole() {
+        Chunks chunks = Chunks.byRows(Shards.of(300, 200), 100, 256, 256);
+        RankPlan plan = Reduction.MESH_PUSH.plans(chunks, Shards.of(16, 0), true).getFirst();
+        SumCopyList exact = SumCopyList.of(plan, List.of(100L), true, SHAPE, true, false);
+        assertEquals(List.of(), exact.late());
+        SumCopyList rounded = SumCopyList.of(plan, List.of(100L), true, SHAPE, true, true);
+        assertEquals(300 * 100, covered(rounded.late(), Reduction.PARTIAL));
+        assertEquals(200 * 100, covered(rounded.out(), Reduction.PARTIAL));
     }
 
     private static long elements(List<Move> moves) {

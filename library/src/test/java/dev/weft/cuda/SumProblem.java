@@ -88,13 +88,19 @@ record SumProblem(Shards rows, Shards inner, Matrix a, Matrix b, boolean transpo
 
     /** By definition: parts from zero, added in rank order, rounded once. */
     Matrix byRank(Gpu gpu, Arena arena) {
+        return byRank(gpu, DType.FP32, arena);
+    }
+
+    /** The same with parts that are rounded to {@code partType} before they are added. */
+    Matrix byRank(Gpu gpu, DType partType, Arena arena) {
         Matrix sum = Matrix.allocate(arena, DType.FP32, a().rows(), n());
         boolean first = true;
         for (int r = 0; r < ranks(); r++) {
             if (inner().rows(r) == 0) {
                 continue;
             }
-            Matrix part = product(gpu, begin(r), end(r), DType.FP32, arena);
+            Matrix part =
+                    product(gpu, begin(r), end(r), DType.FP32, arena).converted(arena, partType);
             for (long i = 0; i < sum.rows(); i++) {
                 for (long j = 0; j < sum.cols(); j++) {
                     sum.set(i, j, first ? part.get(i, j) : sum.get(i, j) + part.get(i, j));

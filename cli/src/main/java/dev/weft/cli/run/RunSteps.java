@@ -166,7 +166,12 @@ record RunSteps(
                         ? Promise.BITWISE
                         : Promise.FLOAT64_BOUND;
         return Verifier.ofCompared(
-                inputs.operands(), inputs.folder(), promise, execution.epilogue(), progress);
+                inputs.operands(),
+                inputs.folder(),
+                promise,
+                execution.epilogue(),
+                order(),
+                progress);
     }
 
     /** Checks before anything is written. */

@@ -97,8 +97,9 @@ public final class Verifier {
             DataFolder folder,
             Promise promise,
             String epilogue,
+            Order order,
             Progress progress) {
-        return new Verifier(operands, folder, null, epilogue, Order.WHOLE, promise, progress);
+        return new Verifier(operands, folder, null, epilogue, order, promise, progress);
     }
 
     /** About how long golden takes on this machine. */

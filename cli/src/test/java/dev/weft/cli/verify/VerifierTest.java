@@ -55,7 +55,8 @@ class VerifierTest {
     private Verification verifyCompared(Promise promise, boolean comparedEqual) {
         DataFolder data = DataFolder.existing(folder, null);
         try (Arena arena = Arena.ofShared()) {
-            return Verifier.ofCompared(data.open(arena), data, promise, null, new Progress(false))
+            return Verifier.ofCompared(
+                            data.open(arena), data, promise, null, Order.WHOLE, new Progress(false))
                     .verify(true, comparedEqual, true);
         }
     }

@@ -20,6 +20,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.Stream;
 
 /**
  * An operator's epilogue on its GPU: makes rows of results out of fp32 sums. The parts of all ranks
@@ -115,7 +116,7 @@ public final class DeviceEpilogue implements AutoCloseable {
      * Rows of a result, ready to be made again and again.
      *
      * @param product the number of the result
-     * @param parts the sums of these rows, fp32, of each rank in rank order
+     * @param parts the sums of these rows, all fp32 or all bf16, of each rank in rank order
      * @param seconds those of the second product if two are joined; else none
      * @param target of any type
      * @param firstRow of these rows in the result, and in the residual
@@ -171,7 +172,8 @@ public final class DeviceEpilogue implements AutoCloseable {
                 0,
                 target.dtype().ordinal(),
                 aligned ? 1 : 0,
-                laneBits
+                laneBits,
+                parts.getFirst().dtype().ordinal()
             };
             MemorySegment.copy(numbers, 0, arguments, JAVA_INT, NUMBERS_AT, numbers.length);
             pointers.set(JAVA_LONG, 0, arguments.address());
@@ -180,22 +182,23 @@ public final class DeviceEpilogue implements AutoCloseable {
         private void check(
                 List<DeviceMatrix> parts, List<DeviceMatrix> seconds, DeviceMatrix target) {
             int second = steps.joins() ? parts.size() : 0;
+            List<DeviceMatrix> all = Stream.concat(parts.stream(), seconds.stream()).toList();
             boolean fit =
                     !parts.isEmpty()
                             && parts.size() <= MOST_PARTS
                             && seconds.size() == second
-                            && parts.stream().allMatch(part -> isPartOf(target, part))
-                            && seconds.stream().allMatch(part -> isPartOf(target, part));
+                            && all.stream().allMatch(part -> isPartOf(target, part))
+                            && all.stream().map(DeviceMatrix::dtype).distinct().count() == 1;
             if (!fit) {
                 throw steps.misfit(
                         "parts %s and %s of %s".formatted(parts, seconds, target.describe()),
-                        "1 to %d fp32 parts of its shape, and %s of a second product"
+                        "1 to %d parts of its shape, all fp32 or all bf16, and %s of a second product"
                                 .formatted(MOST_PARTS, second == 0 ? "none" : second));
             }
         }
 
         private static boolean isPartOf(DeviceMatrix target, DeviceMatrix part) {
-            return part.dtype() == DType.FP32
+            return (part.dtype() == DType.FP32 || part.dtype() == DType.BF16)
                     && part.rows() == target.rows()
                     && part.cols() == target.cols();
         }

@@ -99,7 +99,7 @@ public final class DirectSums implements SumRun {
                 sumRows = finish.epilogue() == null ? 0 : ranks.rows().rows(rank);
             }
             for (int i = 0; i < count; i++) {
-                sums.add(matrix(DType.FP32, sumRows, i, stream));
+                sums.add(matrix(factors.partType(), sumRows, i, stream));
             }
             shown.addAll(ranks.inPlace() ? results : sums);
             this.peers =
@@ -264,7 +264,7 @@ public final class DirectSums implements SumRun {
             parts.add(
                     at(
                                     peers.result(r, index),
-                                    DType.FP32,
+                                    factors.partType(),
                                     ranks.rows().totalRows(),
                                     factors.columns().get(product))
                             .rows(finish.firstRow(), finish.rows()));

@@ -22,24 +22,23 @@ public final class HostPeerSums implements SumExchange {
     private final Matrix[][] incoming;
 
     private final Matrix[][] outgoing;
-    private final long[] pitchBytes;
+    private final DType partType;
 
     /**
      * @param columns of each product
+     * @param partType of sums that are added
      */
-    public HostPeerSums(SumCopyList list, List<Long> columns, int ranks) {
+    public HostPeerSums(SumCopyList list, List<Long> columns, DType partType, int ranks) {
         int slots = Reduction.slotOf(ranks);
+        this.partType = partType;
         this.incoming = new Matrix[columns.size()][slots];
         this.outgoing = new Matrix[columns.size()][slots];
-        this.pitchBytes = new long[columns.size()];
         List<Move> sent = Stream.concat(list.out().stream(), list.late().stream()).toList();
         try {
-            for (int i = 0; i < pitchBytes.length; i++) {
-                long pitch = DeviceMatrix.alignedPitch(DType.FP32, columns.get(i));
-                pitchBytes[i] = pitch * Float.BYTES;
+            for (int i = 0; i < columns.size(); i++) {
                 for (int slot = 0; slot < slots; slot++) {
-                    incoming[i][slot] = allocate(slot, list.in(), columns.get(i), pitch);
-                    outgoing[i][slot] = allocate(slot, sent, columns.get(i), pitch);
+                    incoming[i][slot] = allocate(slot, list.in(), columns.get(i));
+                    outgoing[i][slot] = allocate(slot, sent, columns.get(i));
                 }
             }
         } catch (RuntimeException | Error e) {
@@ -49,7 +48,7 @@ public final class HostPeerSums implements SumExchange {
     }
 
     /** All rows up to the last that is moved, so that rows have the numbers that they have in C. */
-    private Matrix allocate(int slot, List<Move> moves, long cols, long pitch) {
+    private Matrix allocate(int slot, List<Move> moves, long cols) {
         long rows =
                 moves.stream()
                         .filter(move -> move.slot() == slot)
@@ -59,8 +58,10 @@ public final class HostPeerSums implements SumExchange {
         if (rows == 0) {
             return null;
         }
-        memory.add(PinnedBuffer.allocate(rows * pitch * Float.BYTES));
-        return new Matrix(memory.getLast().segment(), DType.FP32, rows, cols, pitch);
+        DType type = slot < Reduction.slotOf(0) ? DType.FP32 : partType;
+        long pitch = DeviceMatrix.alignedPitch(type, cols);
+        memory.add(PinnedBuffer.allocate(rows * pitch * type.bytes()));
+        return new Matrix(memory.getLast().segment(), type, rows, cols, pitch);
     }
 
     /** What peers send this rank in a slot, [M or fewer, N]; to be written between calls. */
@@ -93,8 +94,17 @@ public final class HostPeerSums implements SumExchange {
     }
 
     @Override
-    public long pitchBytes(int product) {
-        return pitchBytes[product];
+    public long incomingPitchBytes(Move move) {
+        return pitchBytes(incoming[move.product()][move.slot()]);
+    }
+
+    @Override
+    public long outgoingPitchBytes(Move move) {
+        return pitchBytes(outgoing[move.product()][move.slot()]);
+    }
+
+    private static long pitchBytes(Matrix host) {
+        return host.rowPitch() * host.dtype().bytes();
     }
 
     @Override

@@ -101,7 +101,7 @@ public final class HostSums implements SumRun {
         this.firstRows = new long[slots];
         try (GpuStream stream = GpuStream.create()) {
             for (int i = 0; i < count; i++) {
-                allocate(i, factors.columns().get(i), stream);
+                allocate(i, factors, stream);
                 if (!list.blocks().get(i).isEmpty()) {
                     multiply(i, factors, buffers, deadlineNs);
                 }
@@ -122,12 +122,13 @@ public final class HostSums implements SumRun {
         return DeviceMatrix.in(buffer, type, rows, cols);
     }
 
-    private void allocate(int i, long n, GpuStream stream) {
+    private void allocate(int i, Factors factors, GpuStream stream) {
         for (int slot = 0; slot < slots; slot++) {
             long[] rows = list.rowsOf(slot);
             firstRows[slot] = rows[0];
             if (rows[1] > 0) {
-                sums[i][slot] = matrix(DType.FP32, rows[1], n, stream);
+                DType type = slot == Reduction.WHOLE ? DType.FP32 : factors.partType();
+                sums[i][slot] = matrix(type, rows[1], factors.columns().get(i), stream);
             }
         }
     }
@@ -181,7 +182,9 @@ public final class HostSums implements SumRun {
         List<Parts> parts = list.results();
         boolean inPlace =
                 finish.epilogue() == null
-                        && finish.type() == DType.FP32
+                        && parts.stream()
+                                .flatMap(part -> part.slots().stream())
+                                .allMatch(slot -> sums[i][slot].dtype() == finish.type())
                         && parts.stream().allMatch(part -> part.slots().size() == 1)
                         && parts.stream().map(Parts::slots).distinct().count() == 1;
         if (inPlace) {
@@ -208,7 +211,7 @@ public final class HostSums implements SumRun {
     /** What a result is made of: the parts, or their sum where that is sent to others as well. */
     private List<DeviceMatrix> summed(int i, Parts part, DeviceEpilogue adding) {
         List<DeviceMatrix> from = part.slots().stream().map(slot -> at(i, part, slot)).toList();
-        if (list.late().isEmpty() || from.size() == 1) {
+        if (list.late().isEmpty() || part.slots().equals(List.of(Reduction.WHOLE))) {
             return from;
         }
         DeviceMatrix whole = at(i, part, Reduction.WHOLE);
@@ -321,7 +324,7 @@ public final class HostSums implements SumRun {
                     to.at(move.row() - firstRows[move.slot()], move.col()),
                     to.pitchBytes(),
                     exchange.incoming(move, call),
-                    exchange.pitchBytes(move.product()),
+                    exchange.incomingPitchBytes(move),
                     to,
                     move,
                     on);
@@ -333,7 +336,7 @@ public final class HostSums implements SumRun {
         DeviceMatrix from = sums[move.product()][move.fromSlot()];
         copy(
                 exchange.outgoing(move, call),
-                exchange.pitchBytes(move.product()),
+                exchange.outgoingPitchBytes(move),
                 from.at(move.row() - firstRows[move.fromSlot()], move.col()),
                 from.pitchBytes(),
                 from,
@@ -354,7 +357,7 @@ public final class HostSums implements SumRun {
             // Whole rows with their padding are one piece.
             CudaMemory.copyAsync(to, from, move.rows() * toPitch, on.handle());
         } else {
-            long width = move.cols() * Float.BYTES;
+            long width = move.cols() * of.dtype().bytes();
             CudaMemory.copy2dAsync(to, toPitch, from, fromPitch, width, move.rows(), on.handle());
         }
     }

@@ -14,6 +14,8 @@ import dev.weft.op.exec.Releases;
 import dev.weft.op.exec.SumMemory;
 import dev.weft.op.exec.Team;
 import dev.weft.plan.RankPlan;
+import dev.weft.plan.Reduction;
+import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
@@ -199,15 +201,32 @@ public final class StagedSums implements SumExchange {
         return address(move, call);
     }
 
+    /** Sums that are rounded before they are sent begin where fp32 ones would. */
     private long address(Move move, int call) {
         Matrix sums = memory.sums(move.slot(), call);
-        long row = move.row() - memory.firstRow(move.slot());
-        return sums.data().address() + sums.offset(row, firstCols[move.product()] + move.col());
+        long row = sums.offset(move.row() - memory.firstRow(move.slot()), 0);
+        long col = firstCols[move.product()] + move.col();
+        return sums.data().address() + row + col * elementBytes(move);
+    }
+
+    private int elementBytes(Move move) {
+        boolean whole = move.fromSlot() == Reduction.WHOLE;
+        return (whole ? DType.FP32 : memory.wire()).bytes();
     }
 
     @Override
-    public long pitchBytes(int product) {
-        return memory.sums(0, 0).rowPitch() * Float.BYTES;
+    public long incomingPitchBytes(Move move) {
+        return pitchBytes(move);
+    }
+
+    @Override
+    public long outgoingPitchBytes(Move move) {
+        return pitchBytes(move);
+    }
+
+    private long pitchBytes(Move move) {
+        Matrix sums = memory.sums(move.slot(), 0);
+        return sums.rowPitch() * sums.dtype().bytes();
     }
 
     @Override

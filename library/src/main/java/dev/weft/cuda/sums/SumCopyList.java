@@ -98,10 +98,17 @@ public record SumCopyList(
      * @param all whether this rank gets all rows
      * @param staged whether threads of the host send what this rank copies to host memory: then it
      *     copies each chunk once, to the slot of partial sums, and nothing that is handed on
+     * @param rounded whether products are rounded before they are added: then they are not whole
+     *     sums as they are, even if nothing is added
      */
     public static SumCopyList of(
-            RankPlan plan, List<Long> columns, boolean all, TileShape shape, boolean staged) {
-        return new Writer(plan, columns, shape, staged).write(all);
+            RankPlan plan,
+            List<Long> columns,
+            boolean all,
+            TileShape shape,
+            boolean staged,
+            boolean rounded) {
+        return new Writer(plan, columns, shape, staged, rounded).write(all);
     }
 
     /** How many of the copies to this rank come before those of whole sums. */
@@ -133,6 +140,7 @@ public record SumCopyList(
         private final List<Long> columns;
         private final TileShape shape;
         private final boolean staged;
+        private final boolean rounded;
 
         /** By tag: the slots in which it arrives, in order. */
         private final Map<Integer, List<Integer>> arriving = new HashMap<>();
@@ -151,9 +159,15 @@ public record SumCopyList(
         private final List<Origin> origins = new ArrayList<>();
         private int counters;
 
-        Writer(RankPlan plan, List<Long> columns, TileShape shape, boolean staged) {
+        Writer(
+                RankPlan plan,
+                List<Long> columns,
+                TileShape shape,
+                boolean staged,
+                boolean rounded) {
             this.plan = plan;
             this.staged = staged;
+            this.rounded = rounded;
             this.chunks = plan.chunks();
             this.columns = columns;
             this.shape = shape;
@@ -193,10 +207,17 @@ public record SumCopyList(
             return arriving.getOrDefault(tag, List.of()).contains(slot);
         }
 
-        /** Whether the rank adds up parts of the chunk. */
+        /** Whether the rank adds up parts of the chunk, be it only its own. */
         private boolean adds(int tag) {
-            return arriving.getOrDefault(tag, List.of()).stream()
-                    .anyMatch(slot -> slot >= Reduction.slotOf(0));
+            boolean others =
+                    arriving.getOrDefault(tag, List.of()).stream()
+                            .anyMatch(slot -> slot >= Reduction.slotOf(0));
+            boolean own =
+                    rounded
+                            && leaving.getOrDefault(tag, List.of()).stream()
+                                    .anyMatch(t -> t.slot() == Reduction.WHOLE)
+                            && !arrives(tag, Reduction.WHOLE);
+            return others || own;
         }
 
         /** Columns of a slice: whole tiles, and enough bytes for a copy. */
@@ -315,7 +336,7 @@ public record SumCopyList(
                     false,
                     (col, cols) -> {
                         int flag = -1;
-                        for (int slot : arriving.get(tag)) {
+                        for (int slot : arriving.getOrDefault(tag, List.of())) {
                             if (slot != Reduction.PARTIAL) {
                                 flag = bring(product, slot, chunk, col, cols);
                             }

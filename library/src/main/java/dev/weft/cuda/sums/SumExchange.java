@@ -27,8 +27,11 @@ public interface SumExchange extends AutoCloseable {
     /** The address that a copy from this rank writes to. */
     long outgoing(Move move, int call);
 
-    /** Bytes from one row of a product to the next. */
-    long pitchBytes(int product);
+    /** Bytes from one row to the next of what a copy to this rank reads. */
+    long incomingPitchBytes(Move move);
+
+    /** Likewise of what a copy from this rank writes to. */
+    long outgoingPitchBytes(Move move);
 
     /** Has {@code on} tell of the end of a copy from this rank, which it has just been given. */
     default void copiedOut(Move move, int call, GpuStream on) {}

@@ -19,13 +19,15 @@ public interface SumRun extends AutoCloseable {
     /**
      * What a rank multiplies; lists are by product.
      *
-     * @param kernels that write fp32 sums
+     * @param kernels that write sums
+     * @param partType of those sums: fp32, or bf16 if they are rounded before they are added
      * @param input A, by parity of the call
      * @param sides B
      * @param columns N
      */
     record Factors(
             List<GatedKernel> kernels,
+            DType partType,
             List<DeviceMatrix> input,
             List<DeviceMatrix> sides,
             List<Boolean> transposed,
