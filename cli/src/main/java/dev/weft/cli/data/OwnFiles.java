@@ -32,7 +32,7 @@ public record OwnFiles(Path folder) {
     private static final Pattern OUTPUT =
             Pattern.compile("(output|gathered)_rank[0-9]{1,4}\\.(bin|npy)");
     private static final Pattern OUTPUT_STAMP_LINE =
-            Pattern.compile("(" + UNFINISHED + " )?(fp32|fp16|bf16) ([0-9]{1,4}) [a-z0-9-]{1,30}");
+            Pattern.compile("(" + UNFINISHED + " )?(fp32|fp16|bf16) ([0-9]{1,4}) [a-z0-9-]{1,40}");
 
     /** Whether a file in a data folder may have this name only if Weft wrote it. */
     static boolean isReserved(String name) {

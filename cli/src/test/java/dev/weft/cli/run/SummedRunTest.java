@@ -71,6 +71,17 @@ class SummedRunTest {
         assertFalse(run.out().contains("gather"), run.out());
     }
 
+    /** The stamp of these outputs is the longest. */
+    @Test
+    void aFolderIsUsedAgain() {
+        for (int i = 0; i < 2; i++) {
+            Invocation run =
+                    run(
+                            "--op matmul-reduce-scatter -n 2 --gm 8 --gk 8 --gn 8 --order by-rank-bf16");
+            assertEquals(0, run.code(), run.err());
+        }
+    }
+
     /** One rank's bits, of which a reduce-scatter leaves each rank its rows. */
     @ParameterizedTest
     @CsvSource({"auto, '3,0,17'", "direct, '0,20,0'", "chain, '1,2,17'"})
