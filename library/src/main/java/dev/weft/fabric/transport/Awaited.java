@@ -73,9 +73,4 @@ public record Awaited(String what, int writer, int source, int chunk, int lead, 
     public Awaited within(int most) {
         return new Awaited(what, writer, source, chunk, most, soon);
     }
-
-    /** A copy for a signal that is microseconds away: the waiter yields before it blocks. */
-    public Awaited expectedSoon() {
-        return new Awaited(what, writer, source, chunk, lead, true);
-    }
 }
