@@ -22,7 +22,7 @@ public final class DeviceTimeline implements AutoCloseable {
     private final int elementBytes;
     private final CopyList list;
     private final List<List<Copy>> lines;
-    private final int[] bringers;
+    private final TileTimes.Owners owners;
 
     /** Whether this tells of copies; else threads of the host do. */
     private final boolean tellsCopies;
@@ -61,8 +61,9 @@ public final class DeviceTimeline implements AutoCloseable {
             first.watch(arrivals);
         }
         this.clock = kernel == null ? null : new DeviceClock(kernel.clockReader());
-        this.bringers = new int[list.flags()];
+        int[] bringers = new int[list.flags()];
         lines.stream().flatMap(List::stream).forEach(copy -> bringers[copy.flag()] = copy.from());
+        this.owners = new TileTimes.Owners(plan.chunks().shards(), list.origins(), bringers);
     }
 
     /**
@@ -97,7 +98,7 @@ public final class DeviceTimeline implements AutoCloseable {
             tracks.addAll(copies(times, zeroNs + shiftNs, copiedNs));
         }
         List<List<Timeline.Span>> workers = new ArrayList<>();
-        times.forEach(one -> one.addSpans(list.origins(), bringers, workers));
+        times.forEach(one -> one.addSpans(owners, workers));
         for (int worker = 0; worker < workers.size(); worker++) {
             tracks.add(new Timeline.Track("compute-" + worker, workers.get(worker)));
         }

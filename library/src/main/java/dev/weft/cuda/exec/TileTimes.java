@@ -5,9 +5,9 @@ import static java.lang.foreign.ValueLayout.JAVA_LONG;
 import dev.weft.cuda.DeviceBuffer;
 import dev.weft.cuda.GpuStream;
 import dev.weft.ffi.CudaMemory;
-import dev.weft.op.Timeline;
 import dev.weft.op.Timeline.Kind;
 import dev.weft.op.Timeline.Span;
+import dev.weft.plan.Shards;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
@@ -81,6 +81,15 @@ public final class TileTimes implements AutoCloseable {
     }
 
     /**
+     * Whose rows tiles have.
+     *
+     * @param shards of the rows of C
+     * @param origins by flag: whose chunk it tells of
+     * @param bringers by flag: the rank that brings it
+     */
+    public record Owners(Shards shards, List<CopyList.Origin> origins, int[] bringers) {}
+
+    /**
      * What was read. Pure.
      *
      * @param busy begin and end of each tile
@@ -138,18 +147,16 @@ public final class TileTimes implements AutoCloseable {
          * Products and waits by worker, in the order of time. Loads run ahead of the products: of a
          * wait, only the part counts for which the worker had nothing else to multiply.
          *
-         * @param origins by flag: whose chunk it tells of
-         * @param bringers by flag: the rank that brings it
          * @param to by worker; what is there already came earlier
          */
-        public void addSpans(List<CopyList.Origin> origins, int[] bringers, List<List<Span>> to) {
+        public void addSpans(Owners owners, List<List<Span>> to) {
             for (int tile = 0; tile < schedule.tileCount(); tile++) {
                 int worker = tile % workers;
                 while (to.size() <= worker) {
                     to.add(new ArrayList<>());
                 }
                 List<Span> spans = to.get(worker);
-                int source = source(tile, origins);
+                Span product = product(tile, owners);
                 long at = busy[2 * tile];
                 for (int i = 0; i < schedule.gates(tile); i++) {
                     long from = Math.max(at, wait(tile, i, 0));
@@ -158,43 +165,52 @@ public final class TileTimes implements AutoCloseable {
                         continue;
                     }
                     if (from > at) {
-                        spans.add(product(tile, source, at, from));
+                        spans.add(during(product, at, from));
                     }
                     int flag = schedule.awaitedFlag(tile, i);
-                    CopyList.Origin origin = origins.get(flag);
+                    CopyList.Origin origin = owners.origins().get(flag);
                     spans.add(
                             new Span(
                                     Kind.WAIT,
                                     origin.source(),
-                                    bringers[flag],
+                                    owners.bringers()[flag],
                                     -1,
                                     origin.chunk(),
-                                    schedule.sourceRow(tile),
-                                    schedule.rows(tile),
+                                    product.firstRow(),
+                                    rowsOf(origin.source(), product.firstRow(), tile, owners),
                                     0,
                                     from - zeroNs,
                                     until - zeroNs));
                     at = until;
                 }
-                spans.add(product(tile, source, at, Math.max(at, busy[2 * tile + 1])));
+                spans.add(during(product, at, Math.max(at, busy[2 * tile + 1])));
             }
         }
 
-        /** Whose rows a tile has; of a tile with those of several, whose come last. */
-        private int source(int tile, List<CopyList.Origin> origins) {
+        /** Of a tile with rows of several shards, those of the one that comes last. */
+        private Span product(int tile, Owners owners) {
             int gates = schedule.gates(tile);
-            return gates == 0
-                    ? schedule.source(tile)
-                    : origins.get(schedule.awaitedFlag(tile, gates - 1)).source();
+            int source =
+                    gates == 0
+                            ? schedule.source(tile)
+                            : owners.origins().get(schedule.awaitedFlag(tile, gates - 1)).source();
+            long firstRow = schedule.sourceRow(tile);
+            long rows = rowsOf(source, firstRow, tile, owners);
+            return Span.local(Kind.COMPUTE, source, source, firstRow, rows, 0, 0);
         }
 
-        private Span product(int tile, int source, long fromNs, long untilNs) {
-            return Timeline.Span.local(
-                    Kind.COMPUTE,
-                    source,
-                    source,
-                    schedule.sourceRow(tile),
-                    schedule.rows(tile),
+        /** How many rows of a tile a shard has, if they begin with {@code firstRow}. */
+        private long rowsOf(int source, long firstRow, int tile, Owners owners) {
+            return Math.min(schedule.rows(tile), owners.shards().rows(source) - firstRow);
+        }
+
+        private Span during(Span product, long fromNs, long untilNs) {
+            return Span.local(
+                    product.kind(),
+                    product.source(),
+                    product.peer(),
+                    product.firstRow(),
+                    product.rows(),
                     fromNs - zeroNs,
                     untilNs - zeroNs);
         }

@@ -5,8 +5,10 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import dev.weft.cuda.exec.CopyList.Copy;
 import dev.weft.cuda.exec.CopyList.Origin;
+import dev.weft.cuda.exec.TileTimes.Owners;
 import dev.weft.op.Timeline.Kind;
 import dev.weft.op.Timeline.Span;
+import dev.weft.plan.Shards;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.IntStream;
@@ -42,7 +44,8 @@ class DeviceTimelineTest {
                     new Origin(1, 0),
                     new Origin(1, 1));
 
-    private static final int[] BRINGERS = {0, 0, 0, 0, 1, 1, 1};
+    private static final Owners OWNERS =
+            new Owners(Shards.of(128, 256), ORIGINS, new int[] {0, 0, 0, 0, 1, 1, 1});
 
     private static TileTimes.Times times(long[] busy, long[] waits) {
         for (long[] all : List.of(busy, waits)) {
@@ -55,7 +58,7 @@ class DeviceTimelineTest {
 
     private static List<List<Span>> spans(TileTimes.Times times) {
         List<List<Span>> workers = new ArrayList<>();
-        times.addSpans(ORIGINS, BRINGERS, workers);
+        times.addSpans(OWNERS, workers);
         return workers;
     }
 
@@ -94,6 +97,28 @@ class DeviceTimelineTest {
                         waiting(1, 128, 100, 130),
                         compute(1, 128, 130, 220)),
                 spans(times).get(0));
+    }
+
+    /**
+     * All rows are in one tile, which is told of as the last shard's, with no more rows than it.
+     */
+    @Test
+    void aTileOfSeveralShardsNamesOnlyRowsOfTheLast() {
+        TileSchedule few =
+                new TileSchedule(
+                        new int[] {0, 24, 0, 256, 0, 0, 0, 1},
+                        new int[] {0, 6, 1, 0, 6},
+                        new int[0]);
+        TileTimes.Times times =
+                new TileTimes.Times(few, 2, new long[] {0, 50}, new long[] {10, 30}, 0);
+        List<List<Span>> workers = new ArrayList<>();
+        times.addSpans(new Owners(Shards.of(16, 8), ORIGINS, OWNERS.bringers()), workers);
+        assertEquals(
+                List.of(
+                        Span.local(Kind.COMPUTE, 1, 1, 0, 8, 0, 10),
+                        new Span(Kind.WAIT, 1, 1, -1, 1, 0, 8, 0, 10, 30),
+                        Span.local(Kind.COMPUTE, 1, 1, 0, 8, 30, 50)),
+                workers.getFirst());
     }
 
     private static Span compute(int source, long row, long from, long until) {
