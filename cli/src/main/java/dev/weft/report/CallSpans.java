@@ -130,7 +130,7 @@ public final class CallSpans {
      * @param members ranks of the world that take part
      * @param worldRank the rank of a group's member
      */
-    private static CallSpans of(
+    static CallSpans of(
             List<RunRecord.Rank> ranks,
             boolean summed,
             int worldSize,

@@ -2,7 +2,9 @@ package dev.weft.report;
 
 import dev.weft.op.Timeline;
 import dev.weft.op.Timeline.Kind;
+import dev.weft.report.CallSpans.TrackKind;
 import java.util.ArrayList;
+import java.util.BitSet;
 import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
@@ -13,8 +15,8 @@ import java.util.stream.IntStream;
 /**
  * Which transfers released which spans of a call: a product of rows needs the chunks that brought
  * them, and so does a rank that passes a chunk on. If sums of products travel, a transfer also
- * needs the product, and rows reach a rank more than once: what began later released nothing.
- * Immutable and thread-safe.
+ * needs the product, as does a GPU that rounds sums on a track of their own, and rows reach a rank
+ * more than once: what began later released nothing. Immutable and thread-safe.
  */
 public final class SpanDependencies {
 
@@ -25,38 +27,52 @@ public final class SpanDependencies {
     /** Where rows arrive and which rank owns them. */
     private record Place(int rank, int source) {}
 
-    /** Numbers of transfers, by first row. */
-    private final Map<Place, List<Integer>> arrivals = new HashMap<>();
+    private final Map<Place, ByRow> arrivals = new HashMap<>();
 
-    /** Numbers of products that are summed, by first row. */
-    private final Map<Place, List<Integer>> products = new HashMap<>();
+    /** Products that are summed. */
+    private final Map<Place, ByRow> products = new HashMap<>();
+
+    /** Numbers of spans, in the end by first row, and the most rows that one of them has. */
+    private static final class ByRow {
+        private final List<Integer> numbers = new ArrayList<>();
+        private long mostRows;
+    }
 
     /** By number: the span's rank. */
     private final int[] rankOf;
+
+    /** Numbers of what lanes did. */
+    private final BitSet inLanes = new BitSet();
 
     public SpanDependencies(CallSpans call) {
         this.call = call;
         this.rankOf = new int[call.size()];
         for (CallSpans.RankSpans rank : call.ranks()) {
-            int count = rank.tracks().stream().mapToInt(track -> track.spans().size()).sum();
-            for (int i = rank.firstSpan(); i < rank.firstSpan() + count; i++) {
+            int end = rank.firstSpan();
+            for (Timeline.Track track : rank.tracks()) {
+                boolean lane = TrackKind.of(track.name()) == TrackKind.LANE;
+                inLanes.set(end, end + track.spans().size(), lane);
+                end += track.spans().size();
+            }
+            for (int i = rank.firstSpan(); i < end; i++) {
                 rankOf[i] = rank.rank();
                 Timeline.Span span = call.span(i);
                 if (span.kind() == Kind.TRANSFER && span.to() >= 0) {
-                    arrivals.computeIfAbsent(
-                                    new Place(span.to(), span.source()), place -> new ArrayList<>())
-                            .add(i);
+                    add(i, new Place(span.to(), span.source()), arrivals);
                 } else if (call.summed() && span.kind() == Kind.COMPUTE) {
-                    products.computeIfAbsent(
-                                    new Place(rank.rank(), span.source()),
-                                    place -> new ArrayList<>())
-                            .add(i);
+                    add(i, new Place(rank.rank(), span.source()), products);
                 }
             }
         }
         Comparator<Integer> byRow = Comparator.comparingLong(i -> call.span(i).firstRow());
-        arrivals.values().forEach(numbers -> numbers.sort(byRow));
-        products.values().forEach(numbers -> numbers.sort(byRow));
+        arrivals.values().forEach(spans -> spans.numbers.sort(byRow));
+        products.values().forEach(spans -> spans.numbers.sort(byRow));
+    }
+
+    private void add(int number, Place place, Map<Place, ByRow> to) {
+        ByRow spans = to.computeIfAbsent(place, any -> new ByRow());
+        spans.numbers.add(number);
+        spans.mostRows = Math.max(spans.mostRows, call.span(number).rows());
     }
 
     public int rankOf(int number) {
@@ -97,7 +113,10 @@ public final class SpanDependencies {
         Place place = new Place(moves ? senderOf(number) : rankOf[number], span.source());
         return IntStream.concat(
                         IntStream.of(landed(arrivals, place, span, -1)),
-                        IntStream.of(moves ? landed(products, place, span, -1) : NONE))
+                        IntStream.of(
+                                moves || inLanes.get(number)
+                                        ? landed(products, place, span, -1)
+                                        : NONE))
                 .filter(i -> call.span(i).startNs() < span.startNs())
                 .toArray();
     }
@@ -105,17 +124,24 @@ public final class SpanDependencies {
     /**
      * @param chunk the chunk of the transfers, or -1 for any
      */
-    private int[] landed(
-            Map<Place, List<Integer>> from, Place place, Timeline.Span span, int chunk) {
-        List<Integer> numbers = from.get(place);
-        if (numbers == null) {
+    private int[] landed(Map<Place, ByRow> from, Place place, Timeline.Span span, int chunk) {
+        ByRow spans = from.get(place);
+        if (spans == null) {
             return NONE;
         }
+        List<Integer> numbers = spans.numbers;
         long end = span.firstRow() + span.rows();
-        // Ranges of rows are the same (adjacent chunks) or do not overlap, so ends are sorted too.
-        int first = first(numbers.size(), i -> endRow(numbers.get(i)) > span.firstRow());
+        // Ranges may overlap, so their ends are not sorted: a GPU multiplies tiles of rows that it
+        // then rounds at once.
+        int first =
+                first(
+                        numbers.size(),
+                        i ->
+                                call.span(numbers.get(i)).firstRow() + spans.mostRows
+                                        > span.firstRow());
         return numbers.subList(first, numbers.size()).stream()
                 .takeWhile(i -> call.span(i).firstRow() < end)
+                .filter(i -> endRow(i) > span.firstRow())
                 .filter(i -> chunk < 0 || call.span(i).chunk() == chunk)
                 .mapToInt(Integer::intValue)
                 .toArray();

@@ -6,6 +6,7 @@ import static dev.weft.report.Calls.compute;
 import static dev.weft.report.Calls.lane;
 import static dev.weft.report.Calls.product;
 import static dev.weft.report.Calls.rank;
+import static dev.weft.report.Calls.track;
 import static dev.weft.report.Calls.transfer;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
@@ -127,6 +128,32 @@ class SpanDependenciesTest {
         assertArrayEquals(numbers(0, 1), releasedBy(call, 5));
         assertArrayEquals(numbers(2, 3), releasedBy(call, 6));
         assertArrayEquals(numbers(0, 1, 2, 3), releasedBy(call, 7));
+    }
+
+    /**
+     * As a GPU tells it: two tiles of 100 rows by two of columns, and all of them rounded at once.
+     */
+    @Test
+    void whatRoundsSumsNeedsAllTilesOfItsRows() {
+        RunRecord.Rank rank =
+                rank(
+                        0,
+                        track("copies-in", transfer(0, 1, 0, 0, 0, 10)),
+                        track("finish", product(0, 0, 0, 200, 40, 50)),
+                        track(
+                                "compute-0",
+                                product(0, 0, 0, 100, 10, 20),
+                                product(0, 0, 100, 100, 20, 30)),
+                        track(
+                                "compute-1",
+                                product(0, 0, 0, 100, 10, 22),
+                                product(0, 0, 100, 100, 22, 40)));
+        CallSpans call = CallSpans.of(List.of(rank), true, 2, 1, (group, member) -> member);
+        assertArrayEquals(numbers(0, 2, 3, 4, 5), releasedBy(call, 1));
+        assertArrayEquals(numbers(0), releasedBy(call, 2), "the sums that a tile starts from");
+        assertArrayEquals(numbers(), releasedBy(call, 5), "other rows, and no other tile");
+        assertEquals(
+                List.of(0, 4, 5, 1), CriticalPath.of(call, new SpanDependencies(call)), "the path");
     }
 
     @Test

@@ -3,6 +3,7 @@ package dev.weft.cuda;
 import dev.weft.cuda.exec.CallEvents;
 import dev.weft.cuda.exec.Copies;
 import dev.weft.cuda.exec.CopyStreams;
+import dev.weft.cuda.exec.CopyTimes;
 import dev.weft.cuda.exec.CudaBuffers;
 import dev.weft.cuda.exec.CudaEngine;
 import dev.weft.cuda.exec.DeviceOperands;
@@ -48,6 +49,7 @@ public final class CudaAllGatherMatmul extends CudaOperator {
     private final List<List<DeviceMatrix>> shared;
     private final CudaEngine engine;
     private final DeviceTimeline timeline;
+    private final CopyTimes copyTimes;
     private final DeviceResult result;
     private final DeviceOperands operands;
     private DeviceOperands adopted;
@@ -76,7 +78,8 @@ public final class CudaAllGatherMatmul extends CudaOperator {
             RingSteps ring,
             List<List<DeviceMatrix>> shared,
             CallEvents events,
-            DeviceTimeline timeline) {
+            DeviceTimeline timeline,
+            CopyTimes copyTimes) {
         super(gpu, fabric, plans, plan, buffers, peers, events, 2);
         this.engine = engine;
         this.aType = buffers.aType();
@@ -87,7 +90,10 @@ public final class CudaAllGatherMatmul extends CudaOperator {
         this.shared = shared;
         this.operands = operands;
         this.timeline = timeline;
-        this.result = new DeviceResult(plan, buffers, operands, copies, events, ring, timeline);
+        this.copyTimes = copyTimes;
+        this.result =
+                new DeviceResult(
+                        plan, buffers, operands, copies, events, ring, timeline, copyTimes);
     }
 
     /** Takes over the operands as well, and what auto chose this operator from. */
@@ -351,6 +357,7 @@ public final class CudaAllGatherMatmul extends CudaOperator {
         }
         copies.close();
         timeline.close();
+        copyTimes.close();
     }
 
     @Override

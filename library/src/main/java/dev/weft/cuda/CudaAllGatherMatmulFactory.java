@@ -4,6 +4,7 @@ import dev.weft.cuda.exec.CallEvents;
 import dev.weft.cuda.exec.Copies;
 import dev.weft.cuda.exec.CopyList;
 import dev.weft.cuda.exec.CopyStreams;
+import dev.weft.cuda.exec.CopyTimes;
 import dev.weft.cuda.exec.CublasProduct;
 import dev.weft.cuda.exec.CudaBuffers;
 import dev.weft.cuda.exec.CudaEngine;
@@ -157,21 +158,24 @@ record CudaAllGatherMatmulFactory(
                             work(wanted));
             made.push(events);
             List<List<DeviceMatrix>> results = results(wanted, shared, peers);
-            DeviceTimeline timeline =
-                    new DeviceTimeline(
+            GatedKernel kernel = kernels.isEmpty() ? null : kernels.getFirst();
+            CopyTimes copyTimes =
+                    new CopyTimes(
                             plan,
                             list,
                             wanted.aType().bytes(),
                             !staged,
-                            kernels.isEmpty() ? null : kernels.getFirst(),
+                            kernel,
                             arrives && !products.isEmpty() ? products.getFirst() : null);
+            made.push(copyTimes);
+            DeviceTimeline timeline = new DeviceTimeline(rank, copyTimes.owners(), kernel);
             made.push(timeline);
             if (fabric != null) {
                 fabric.barrier();
             }
             return new CudaAllGatherMatmul(
                     gpu, fabric, all, plan, engine, buffers, shared, peers, copies, products, ready,
-                    ring, results, events, timeline);
+                    ring, results, events, timeline, copyTimes);
         } catch (RuntimeException | Error e) {
             CudaAllGatherMatmulBuilder.closeAll(made, e);
             throw e;

@@ -130,6 +130,7 @@ public final class CudaMatmulReduce extends CudaOperator {
 
     @Override
     void ended(int call) {
+        outcome.call = call;
         outcome.endNs = System.nanoTime();
         outcome.elapsedNs = events.elapsedNs(call);
         boolean productFirst = plan().pacing().gatherFirst() && view(call) == View.PIPELINED;
@@ -218,6 +219,7 @@ public final class CudaMatmulReduce extends CudaOperator {
 
     private final class Outcome implements Result<DeviceMatrix> {
 
+        private int call;
         private long endNs;
         private long elapsedNs;
         private long reductionNs;
@@ -244,10 +246,18 @@ public final class CudaMatmulReduce extends CudaOperator {
         }
 
         /**
-         * The device tells when the call began and ended, and where nothing overlaps in between.
+         * Every copy and every tile, by the device's clock, and when sums were added and rounded.
+         * With another call behind it, only the begin and the end are known, and where nothing
+         * overlaps the time in between.
          */
         @Override
         public Timeline timeline() {
+            Timeline told =
+                    call == started() ? sums.timeline(call, view(call), events, endNs) : null;
+            return told == null ? untold() : told;
+        }
+
+        private Timeline untold() {
             long multipliedNs = elapsedNs - reductionNs;
             long startNs = endNs - elapsedNs;
             List<Timeline.Track> tracks = new ArrayList<>();

@@ -5,6 +5,9 @@ import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.GpuStream;
 import dev.weft.cuda.exec.RowRange.Piece;
 import dev.weft.ffi.CublasLt;
+import dev.weft.op.Timeline;
+import dev.weft.op.Timeline.Kind;
+import dev.weft.op.Timeline.Span;
 import dev.weft.tensor.DType;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -24,6 +27,13 @@ public final class CublasProduct implements DeviceProduct {
     private static final int STREAMS = 2;
 
     private final List<RowRange> ranges;
+
+    /** By range: the given ones that it was made of. */
+    private final List<List<RowRange>> parts = new ArrayList<>();
+
+    /** By range; empty where no times are kept. */
+    private final List<TimedSpan> spans = new ArrayList<>();
+
     private final List<List<DeviceMatrix>> places;
     private final DeviceMatrix b;
     private final DeviceMatrix c;
@@ -47,6 +57,15 @@ public final class CublasProduct implements DeviceProduct {
         this.copies = copies;
         long k = bTransposed ? b.cols() : b.rows();
         for (RowRange range : this.ranges) {
+            long end = range.row() + range.rows();
+            parts.add(
+                    ranges.stream()
+                            .filter(part -> part.rows() > 0)
+                            .filter(part -> part.row() >= range.row() && part.row() < end)
+                            .toList());
+            if (TileTimes.areKept()) {
+                spans.add(new TimedSpan());
+            }
             byRows.computeIfAbsent(
                     range.rows(),
                     rows ->
@@ -130,7 +149,7 @@ public final class CublasProduct implements DeviceProduct {
             events[STREAMS].join(streams.get(i));
         }
         for (int i = 0; i < ranges.size(); i++) {
-            run(ranges.get(i), place, epoch, i % STREAMS);
+            run(i, place, epoch, i % STREAMS);
         }
         for (int i = 0; i < used; i++) {
             events[i].record(streams.get(i));
@@ -138,11 +157,44 @@ public final class CublasProduct implements DeviceProduct {
         }
     }
 
-    private void run(RowRange range, int place, int epoch, int turn) {
+    private void run(int index, int place, int epoch, int turn) {
+        RowRange range = ranges.get(index);
         for (Piece piece : range.pieces()) {
             copies.awaitArrival(piece.flag(), epoch, streams.get(turn));
         }
+        if (spans.isEmpty()) {
+            multiply(range, place, turn);
+            return;
+        }
+        spans.get(index).begin(epoch, streams.get(turn));
         multiply(range, place, turn);
+        spans.get(index).end(streams.get(turn));
+    }
+
+    /** A span for each shard's rows in a product; those of one product have its times. */
+    @Override
+    public boolean addSpans(DeviceEvent begin, List<List<Timeline.Span>> to) {
+        while (to.size() < Math.min(STREAMS, ranges.size())) {
+            to.add(new ArrayList<>());
+        }
+        for (int i = 0; i < spans.size(); i++) {
+            long fromNs = spans.get(i).beginNs(begin);
+            long untilNs = spans.get(i).endNs(begin);
+            for (RowRange part : parts.get(i)) {
+                int source = part.source();
+                to.get(i % STREAMS)
+                        .add(
+                                Span.local(
+                                        Kind.COMPUTE,
+                                        source,
+                                        source,
+                                        part.sourceRow(),
+                                        part.rows(),
+                                        fromNs,
+                                        untilNs));
+            }
+        }
+        return !spans.isEmpty();
     }
 
     private void multiply(RowRange range, int place, int turn) {
@@ -159,6 +211,7 @@ public final class CublasProduct implements DeviceProduct {
     @Override
     public void close() {
         byRows.values().forEach(CublasLt.Product::close);
+        spans.forEach(TimedSpan::close);
         streams.forEach(GpuStream::close);
         workspaces.forEach(DeviceBuffer::close);
         Arrays.stream(events).forEach(DeviceEvent::close);

@@ -1,6 +1,8 @@
 package dev.weft.cuda.exec;
 
 import dev.weft.cuda.GpuStream;
+import dev.weft.op.Timeline;
+import java.util.List;
 import java.util.Optional;
 
 /** A product whose rows wait for the flags of what they are made of. One thread at a time. */
@@ -17,9 +19,20 @@ public interface DeviceProduct extends AutoCloseable {
      */
     void launch(int place, int epoch, GpuStream stream);
 
-    /** When its tiles were multiplied; none where nobody keeps that. */
+    /** When the tiles of the latest launch were multiplied; empty without tiles that tell. */
     default Optional<TileTimes> times() {
         return Optional.empty();
+    }
+
+    /**
+     * Adds what the latest launch multiplied, where there are no tiles that tell; false where
+     * nothing is known.
+     *
+     * @param begin the event that times count from
+     * @param to by worker; what is there already came earlier
+     */
+    default boolean addSpans(DeviceEvent begin, List<List<Timeline.Span>> to) {
+        return false;
     }
 
     /** Lets its kernel note when chunks arrive, if it can. */

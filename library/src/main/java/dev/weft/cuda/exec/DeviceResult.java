@@ -22,6 +22,7 @@ public final class DeviceResult implements Result<DeviceMatrix> {
     private final RingSteps ring;
 
     private final DeviceTimeline timeline;
+    private final CopyTimes copyTimes;
     private List<DeviceProduct> products = List.of();
     private boolean copied;
     private int gatheredCall;
@@ -38,7 +39,8 @@ public final class DeviceResult implements Result<DeviceMatrix> {
             Copies copies,
             CallEvents events,
             RingSteps ring,
-            DeviceTimeline timeline) {
+            DeviceTimeline timeline,
+            CopyTimes copyTimes) {
         this.plan = plan;
         this.buffers = buffers;
         this.operands = operands;
@@ -46,6 +48,7 @@ public final class DeviceResult implements Result<DeviceMatrix> {
         this.events = events;
         this.ring = ring;
         this.timeline = timeline;
+        this.copyTimes = copyTimes;
     }
 
     /** Rows are being gathered for this call, into the buffer of its parity. */
@@ -109,10 +112,11 @@ public final class DeviceResult implements Result<DeviceMatrix> {
     }
 
     /**
-     * Every copy and every tile, as the device's clock tells; of a ring with two buffers every copy
-     * and every shard's product. Where rows go through host memory, the lanes between hosts tell of
-     * every chunk. With a library's product, and of a call behind which another one was started,
-     * only the begin and the end are known, and where it gathers first the time in between.
+     * Every copy and every tile, by the device's clock; of a ring with two buffers every copy and
+     * every shard's product, with cuBLAS every copy and every product. Where rows go through host
+     * memory, the lanes between hosts tell of every chunk. Of a call behind which another one was
+     * started, only the begin and the end are known, and where it gathers first the time in
+     * between.
      */
     @Override
     public Timeline timeline() {
@@ -124,13 +128,17 @@ public final class DeviceResult implements Result<DeviceMatrix> {
             tracks.add(ring.track(call, events.beginOf(call)));
             return new Timeline(rank, startNs, elapsedNs, tracks);
         }
-        Timeline told = alone ? timeline.of(products, events, call, copiedNs(), endNs) : null;
+        Timeline told = alone ? timeline.of(products, events, call, endNs, this::arrivals) : null;
         if (told == null) {
             return untold();
         }
         tracks.addAll(told.tracks());
         tracks.addAll(copies.tracks(told.startNs()));
         return new Timeline(rank, told.startNs(), elapsedNs, tracks);
+    }
+
+    private List<Timeline.Track> arrivals(List<TileTimes.Times> times, long zeroNs) {
+        return copyTimes.tracks(times, zeroNs, copies, events.beginOf(call), copiedNs());
     }
 
     /** When rows had come, as far as this rank knows; 0 if none were to. */

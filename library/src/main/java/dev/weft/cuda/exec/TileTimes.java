@@ -48,9 +48,12 @@ public final class TileTimes implements AutoCloseable {
      * @param workers that take tiles in turn
      */
     static TileTimes of(TileSchedule schedule, int workers) {
-        return "false".equals(System.getProperty(PROPERTY))
-                ? null
-                : new TileTimes(schedule, workers);
+        return areKept() ? new TileTimes(schedule, workers) : null;
+    }
+
+    /** Whether times are kept on the device. */
+    public static boolean areKept() {
+        return !"false".equals(System.getProperty(PROPERTY));
     }
 
     long busyAddress() {
@@ -84,10 +87,22 @@ public final class TileTimes implements AutoCloseable {
      * Whose rows tiles have.
      *
      * @param shards of the rows of C
+     * @param summed whether a tile's rows are numbered as in C, not as in their shard
      * @param origins by flag: whose chunk it tells of
      * @param bringers by flag: the rank that brings it
      */
-    public record Owners(Shards shards, List<CopyList.Origin> origins, int[] bringers) {}
+    public record Owners(
+            Shards shards, boolean summed, List<CopyList.Origin> origins, int[] bringers) {
+
+        /** Whose row of C this is. */
+        int of(long row) {
+            int owner = 0;
+            while (row >= shards.firstRow(owner) + shards.rows(owner)) {
+                owner++;
+            }
+            return owner;
+        }
+    }
 
     /**
      * What was read. Pure.
@@ -101,7 +116,7 @@ public final class TileTimes implements AutoCloseable {
             TileSchedule schedule, int workers, long[] busy, long[] waits, long zeroNs) {
 
         /** When the first tile began and the last one ended, since the call's begin. */
-        long[] ends() {
+        public long[] ends() {
             long first = Long.MAX_VALUE;
             long last = Long.MIN_VALUE;
             for (int tile = 0; tile < schedule.tileCount(); tile++) {
@@ -165,7 +180,7 @@ public final class TileTimes implements AutoCloseable {
                         continue;
                     }
                     if (from > at) {
-                        spans.add(during(product, at, from));
+                        spans.add(at(product, at, from));
                     }
                     int flag = schedule.awaitedFlag(tile, i);
                     CopyList.Origin origin = owners.origins().get(flag);
@@ -183,18 +198,21 @@ public final class TileTimes implements AutoCloseable {
                                     until - zeroNs));
                     at = until;
                 }
-                spans.add(during(product, at, Math.max(at, busy[2 * tile + 1])));
+                spans.add(at(product, at, Math.max(at, busy[2 * tile + 1])));
             }
         }
 
         /** Of a tile with rows of several shards, those of the one that comes last. */
         private Span product(int tile, Owners owners) {
             int gates = schedule.gates(tile);
-            int source =
-                    gates == 0
-                            ? schedule.source(tile)
-                            : owners.origins().get(schedule.awaitedFlag(tile, gates - 1)).source();
+            int source = schedule.source(tile);
             long firstRow = schedule.sourceRow(tile);
+            if (owners.summed()) {
+                source = owners.of(firstRow);
+                firstRow -= owners.shards().firstRow(source);
+            } else if (gates > 0) {
+                source = owners.origins().get(schedule.awaitedFlag(tile, gates - 1)).source();
+            }
             long rows = rowsOf(source, firstRow, tile, owners);
             return Span.local(Kind.COMPUTE, source, source, firstRow, rows, 0, 0);
         }
@@ -204,15 +222,18 @@ public final class TileTimes implements AutoCloseable {
             return Math.min(schedule.rows(tile), owners.shards().rows(source) - firstRow);
         }
 
-        private Span during(Span product, long fromNs, long untilNs) {
-            return Span.local(
-                    product.kind(),
-                    product.source(),
-                    product.peer(),
-                    product.firstRow(),
-                    product.rows(),
-                    fromNs - zeroNs,
-                    untilNs - zeroNs);
+        private Span at(Span product, long fromNs, long untilNs) {
+            return TimedSpan.at(product, fromNs - zeroNs, untilNs - zeroNs);
+        }
+
+        /** By counter: when the last tile had ended that it counts, since the call's begin. */
+        public void addSignals(long[] ends) {
+            for (int tile = 0; tile < schedule.signals().length; tile++) {
+                int signal = schedule.signals()[tile];
+                if (signal >= 0) {
+                    ends[signal] = Math.max(ends[signal], busy[2 * tile + 1] - zeroNs);
+                }
+            }
         }
     }
 }

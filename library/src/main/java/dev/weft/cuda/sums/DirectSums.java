@@ -7,17 +7,24 @@ import dev.weft.cuda.GpuStream;
 import dev.weft.cuda.exec.CallEvents;
 import dev.weft.cuda.exec.CudaBuffers;
 import dev.weft.cuda.exec.DeviceEpilogue;
+import dev.weft.cuda.exec.DeviceEvent;
 import dev.weft.cuda.exec.DeviceOperands;
 import dev.weft.cuda.exec.DevicePeers;
 import dev.weft.cuda.exec.DevicePeers.Bringer;
+import dev.weft.cuda.exec.DeviceTimeline;
 import dev.weft.cuda.exec.GatedProduct;
 import dev.weft.cuda.exec.GatedProduct.Sums;
 import dev.weft.cuda.exec.RowRange;
 import dev.weft.cuda.exec.TileSchedule;
+import dev.weft.cuda.exec.TileTimes;
+import dev.weft.cuda.exec.TimedSpan;
 import dev.weft.cuda.kernel.GatedKernel;
 import dev.weft.fabric.transport.Awaited;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.op.Operator.View;
+import dev.weft.op.Timeline;
+import dev.weft.op.Timeline.Kind;
+import dev.weft.op.Timeline.Span;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import java.util.ArrayList;
@@ -47,9 +54,12 @@ public final class DirectSums implements SumRun {
     private final List<DeviceMatrix> results = new ArrayList<>();
     private final List<Push> pushes = new ArrayList<>();
     private final Bringer[] bringers;
+    private final DeviceTimeline tiles;
+    private final TimedSpan finishing = new TimedSpan();
+    private final boolean timed = TileTimes.areKept();
 
     /** A copy of finished rows to a peer. */
-    private record Push(DeviceMatrix from, DeviceMatrix to) {}
+    private record Push(int peer, DeviceMatrix from, DeviceMatrix to, TimedSpan at) {}
 
     /**
      * Who has what.
@@ -86,6 +96,13 @@ public final class DirectSums implements SumRun {
         this.rank = fabric.rank();
         this.factors = factors;
         this.finish = finish;
+        this.tiles =
+                new DeviceTimeline(
+                        rank,
+                        new TileTimes.Owners(ranks.rows(), true, List.of(), new int[0]),
+                        factors.kernels().getFirst());
+        owned.add(tiles);
+        owned.add(finishing);
         try (GpuStream stream = GpuStream.create()) {
             List<DeviceMatrix> shown = new ArrayList<>(factors.sides());
             int count = factors.sides().size();
@@ -246,7 +263,9 @@ public final class DirectSums implements SumRun {
                 int index = factors.sides().size() + product;
                 DeviceMatrix theirs =
                         at(peers.result(r, index), result.dtype(), result.rows(), result.cols());
-                pushes.add(new Push(own, ownRows(theirs)));
+                TimedSpan at = new TimedSpan();
+                owned.add(at);
+                pushes.add(new Push(r, own, ownRows(theirs), at));
             }
         }
     }
@@ -290,10 +309,30 @@ public final class DirectSums implements SumRun {
             events.gathered(call, stream);
             meet(call, stream);
         }
-        finished.forEach(rows -> rows.launch(stream));
+        finish(call, stream);
         if (ranks.inPlace() && ranks.all()) {
-            pushes.forEach(push -> push.to().copyFrom(push.from(), stream));
+            push(call, stream);
             meet(call, stream);
+        }
+    }
+
+    private void finish(int call, GpuStream stream) {
+        boolean told = timed && !finished.isEmpty();
+        if (told) {
+            finishing.begin(call, stream);
+        }
+        finished.forEach(rows -> rows.launch(stream));
+        if (told) {
+            finishing.end(stream);
+        }
+    }
+
+    private void push(int call, GpuStream stream) {
+        for (Push push : pushes) {
+            push.to().copyFrom(push.from(), stream);
+            if (timed) {
+                push.at().endOnly(call, stream);
+            }
         }
     }
 
@@ -310,6 +349,55 @@ public final class DirectSums implements SumRun {
                 peers.awaitPushed(bringers[r], stream);
             }
         }
+    }
+
+    @Override
+    public Timeline timeline(int call, View view, CallEvents events, long seenNs) {
+        DeviceEvent begin = events.beginOf(call);
+        return tiles.of(
+                view == View.COMM_ONLY ? List.of() : launches,
+                events,
+                call,
+                seenNs,
+                (times, zeroNs) -> tracks(times, call, begin));
+    }
+
+    /** A push begins when the one before it has ended, the first behind the results. */
+    private List<Timeline.Track> tracks(List<TileTimes.Times> times, int call, DeviceEvent begin) {
+        List<Timeline.Track> tracks = new ArrayList<>();
+        long at = times.stream().mapToLong(one -> one.ends()[1]).max().orElse(0);
+        if (finishing.isOf(call)) {
+            at = finishing.endNs(begin);
+            long from = finishing.beginNs(begin);
+            List<Span> made =
+                    SumTimeline.made(ranks.rows(), finish.firstRow(), finish.rows(), from, at);
+            tracks.add(new Timeline.Track("finish", made));
+        }
+        List<Span> copies = new ArrayList<>();
+        for (Push push : pushes) {
+            if (push.at().isOf(call)) {
+                long end = Math.max(at, push.at().endNs(begin));
+                long rows = push.from().rows();
+                long bytes = rows * push.from().cols() * finish.type().bytes();
+                copies.add(
+                        new Span(
+                                Kind.TRANSFER,
+                                rank,
+                                push.peer(),
+                                push.peer(),
+                                -1,
+                                0,
+                                rows,
+                                bytes,
+                                at,
+                                end));
+                at = end;
+            }
+        }
+        if (!copies.isEmpty()) {
+            tracks.add(new Timeline.Track("copies-out", copies));
+        }
+        return tracks;
     }
 
     public DevicePeers peers() {

@@ -12,6 +12,7 @@ import dev.weft.cuda.exec.GatedProduct;
 import dev.weft.cuda.exec.LaneCounters;
 import dev.weft.cuda.exec.RowRange;
 import dev.weft.cuda.exec.TileSchedule;
+import dev.weft.cuda.exec.TimedSpan;
 import dev.weft.cuda.kernel.GatedKernel;
 import dev.weft.cuda.sums.SumCopyList.Move;
 import dev.weft.cuda.sums.SumCopyList.Parts;
@@ -19,6 +20,7 @@ import dev.weft.fabric.FailureReport;
 import dev.weft.ffi.CudaMemory;
 import dev.weft.ffi.CudaStreams;
 import dev.weft.op.Operator.View;
+import dev.weft.op.Timeline;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.Reduction;
 import dev.weft.tensor.DType;
@@ -67,6 +69,7 @@ public final class HostSums implements SumRun {
     private final List<GpuStream> out = List.of(GpuStream.urgent(), GpuStream.urgent());
     private final DeviceEvent entered = new DeviceEvent();
     private final DeviceEvent left = new DeviceEvent();
+    private final SumTimeline told;
     private int counted;
 
     /** Copies of the call that are queued, to this rank and from it. */
@@ -74,8 +77,12 @@ public final class HostSums implements SumRun {
 
     private int sent;
 
-    /** Rows that are made once a flag is raised, or at once if it is -1. */
-    private record Made(DeviceEpilogue.Rows rows, int flag) {}
+    /**
+     * Rows that are made once a flag is raised, or at once if it is -1.
+     *
+     * @param at null where no times are kept
+     */
+    private record Made(DeviceEpilogue.Rows rows, int flag, TimedSpan at) {}
 
     /**
      * @param exchange closed with this
@@ -99,6 +106,8 @@ public final class HostSums implements SumRun {
         int count = factors.sides().size();
         this.sums = new DeviceMatrix[count][slots];
         this.firstRows = new long[slots];
+        this.told = new SumTimeline(plan, list, exchange.isStaged(), factors.kernels().getFirst());
+        owned.add(told);
         try (GpuStream stream = GpuStream.create()) {
             for (int i = 0; i < count; i++) {
                 allocate(i, factors, stream);
@@ -203,7 +212,7 @@ public final class HostSums implements SumRun {
             int flag = part.flags().get(finish.joins() ? i + 1 : i);
             DeviceEpilogue.Rows rows =
                     finish.last().rows(i, from, second, result.rows(first, part.rows()), first);
-            finished.add(new Made(rows, flag));
+            finished.add(new Made(rows, flag, told.making(part.row(), part.rows(), false)));
             owned.add(rows);
         }
     }
@@ -216,7 +225,8 @@ public final class HostSums implements SumRun {
         }
         DeviceMatrix whole = at(i, part, Reduction.WHOLE);
         DeviceEpilogue.Rows rows = adding.rows(i, from, List.of(), whole, 0);
-        added.add(new Made(rows, part.flags().get(i)));
+        TimedSpan at = told.making(part.row(), part.rows(), true);
+        added.add(new Made(rows, part.flags().get(i), at));
         owned.add(rows);
         return List.of(whole);
     }
@@ -259,6 +269,7 @@ public final class HostSums implements SumRun {
         }
         for (int i = 0; i < list.late().size(); i++) {
             send(list.late().get(i), call, out.get(i & 1));
+            told.sent(list.out().size() + i, call, out.get(i & 1));
         }
         move(list.in().size(), call, counts);
         if (multiplies) {
@@ -292,6 +303,7 @@ public final class HostSums implements SumRun {
                     await(move, call, on);
                 }
                 send(move, call, on);
+                told.sent(sent - 1, call, on);
             }
             if (brought >= end) {
                 return;
@@ -329,6 +341,7 @@ public final class HostSums implements SumRun {
                     move,
                     on);
             CudaStreams.writeValue32(on.handle(), flags + 4L * move.word(), call);
+            told.brought(brought, call, on);
         }
     }
 
@@ -367,7 +380,13 @@ public final class HostSums implements SumRun {
         for (int flag = Math.max(0, made.flag() - 1); flag <= made.flag(); flag++) {
             CudaStreams.waitValue32(stream.handle(), flags + 4L * flag, call);
         }
+        if (made.at() == null) {
+            made.rows().launch(stream);
+            return;
+        }
+        made.at().begin(call, stream);
         made.rows().launch(stream);
+        made.at().end(stream);
     }
 
     private void join(GpuStream stream) {
@@ -375,6 +394,24 @@ public final class HostSums implements SumRun {
             left.record(each);
             left.join(stream);
         }
+    }
+
+    @Override
+    public Timeline timeline(int call, View view, CallEvents events, long seenNs) {
+        List<GatedProduct> launched =
+                switch (view) {
+                    case COMPUTE_ONLY -> ready;
+                    case COMM_ONLY -> List.of();
+                    case PIPELINED -> products;
+                };
+        boolean late = productFirst && view == View.PIPELINED;
+        Timeline device = told.of(launched, events, call, late ? events.gatherNs(call) : 0, seenNs);
+        if (device == null || view == View.COMPUTE_ONLY) {
+            return device;
+        }
+        List<Timeline.Track> tracks = new ArrayList<>(exchange.tracks(device.startNs()));
+        tracks.addAll(device.tracks());
+        return new Timeline(device.rank(), device.startNs(), device.elapsedNs(), tracks);
     }
 
     /** What the counters hold at the end of a call, for whoever has to end the waits for them. */

@@ -7,6 +7,7 @@ import dev.weft.cuda.exec.DeviceEpilogue;
 import dev.weft.cuda.kernel.GatedKernel;
 import dev.weft.fabric.FailureReport;
 import dev.weft.op.Operator.View;
+import dev.weft.op.Timeline;
 import dev.weft.tensor.DType;
 import java.util.List;
 
@@ -63,6 +64,13 @@ public interface SumRun extends AutoCloseable {
      * @param events told where the product ends if nothing moves before
      */
     void run(int call, View view, GpuStream stream, CallEvents events);
+
+    /**
+     * What the latest call did, which has ended. Null where only its begin and end are known.
+     *
+     * @param seenNs when the host saw its end
+     */
+    Timeline timeline(int call, View view, CallEvents events, long seenNs);
 
     /** Thread blocks of the product's grid; 0 where this rank multiplies nothing. */
     int blocks();

@@ -45,7 +45,7 @@ class DeviceTimelineTest {
                     new Origin(1, 1));
 
     private static final Owners OWNERS =
-            new Owners(Shards.of(128, 256), ORIGINS, new int[] {0, 0, 0, 0, 1, 1, 1});
+            new Owners(Shards.of(128, 256), false, ORIGINS, new int[] {0, 0, 0, 0, 1, 1, 1});
 
     private static TileTimes.Times times(long[] busy, long[] waits) {
         for (long[] all : List.of(busy, waits)) {
@@ -112,13 +112,43 @@ class DeviceTimelineTest {
         TileTimes.Times times =
                 new TileTimes.Times(few, 2, new long[] {0, 50}, new long[] {10, 30}, 0);
         List<List<Span>> workers = new ArrayList<>();
-        times.addSpans(new Owners(Shards.of(16, 8), ORIGINS, OWNERS.bringers()), workers);
+        times.addSpans(new Owners(Shards.of(16, 8), false, ORIGINS, OWNERS.bringers()), workers);
         assertEquals(
                 List.of(
                         Span.local(Kind.COMPUTE, 1, 1, 0, 8, 0, 10),
                         new Span(Kind.WAIT, 1, 1, -1, 1, 0, 8, 0, 10, 30),
                         Span.local(Kind.COMPUTE, 1, 1, 0, 8, 30, 50)),
                 workers.getFirst());
+    }
+
+    /**
+     * A tile of sums has rows of C. The third one begins in rank 1's shard and ends in rank 3's.
+     */
+    @Test
+    void tilesOfSumsAreToldByTheOwnersOfTheirRows() {
+        TileSchedule sums =
+                new TileSchedule(
+                        new int[] {
+                            0, 128, 0, 256, 0, 0, 0, 0, //
+                            200, 128, 0, 256, 0, 200, 0, 0, //
+                            328, 128, 0, 256, 0, 328, 0, 0
+                        },
+                        new int[0],
+                        new int[] {1, 0, 1});
+        TileTimes.Times times =
+                new TileTimes.Times(sums, 1, new long[] {0, 50, 50, 90, 90, 120}, new long[0], 0);
+        List<List<Span>> workers = new ArrayList<>();
+        Owners owners = new Owners(Shards.of(200, 200, 0, 100), true, List.of(), new int[0]);
+        times.addSpans(owners, workers);
+        assertEquals(
+                List.of(
+                        Span.local(Kind.COMPUTE, 0, 0, 0, 128, 0, 50),
+                        Span.local(Kind.COMPUTE, 1, 1, 0, 128, 50, 90),
+                        Span.local(Kind.COMPUTE, 1, 1, 128, 72, 90, 120)),
+                workers.getFirst());
+        long[] ends = new long[2];
+        times.addSignals(ends);
+        assertArrayEquals(new long[] {90, 120}, ends);
     }
 
     private static Span compute(int source, long row, long from, long until) {
@@ -138,7 +168,7 @@ class DeviceTimelineTest {
     @Test
     void unseenCopiesShareTheTimeBetweenThoseThatWereSeen() {
         long[] ends = {-1, 400, -1, -1, -1};
-        DeviceTimeline.fill(line(0, 100, 300, 0, 50, 150), ends, 800);
+        CopyTimes.fill(line(0, 100, 300, 0, 50, 150), ends, 800);
         assertArrayEquals(new long[] {100, 400, 400, 500, 800}, ends);
     }
 
