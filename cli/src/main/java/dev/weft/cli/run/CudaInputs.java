@@ -33,13 +33,19 @@ record CudaInputs(DeviceMatrix a, DeviceMatrix b) {
         if (operands instanceof QuantizedOperands quantized) {
             return builder.b(quantized.scaledB(worldRank), transposed);
         }
-        List<Matrix> products = EpilogueData.products(epilogue, operands.b(worldRank), transposed);
-        if (products.size() == 1) {
-            return builder.b(b, transposed);
+        int parts = EpilogueData.products(epilogue, operands.b(worldRank), transposed).size();
+        for (int i = 0; i < parts; i++) {
+            builder.b(part(i, parts, transposed), transposed);
         }
-        // Half of a matrix on the device need not begin where the kernel can read it.
-        products.forEach(part -> builder.b(part, transposed));
         return builder;
+    }
+
+    /** Some of B's columns; an operator copies them if a kernel cannot read them where they are. */
+    private DeviceMatrix part(int index, int parts, boolean transposed) {
+        long cols = (transposed ? b.rows() : b.cols()) / parts;
+        return transposed
+                ? b.rows(index * cols, cols)
+                : new DeviceMatrix(b.at(0, index * cols), b.dtype(), b.rows(), cols, b.rowPitch());
     }
 
     static CudaInputs upload(ProblemSpec problem, Operands operands, int worldRank, CudaSite site) {
