@@ -17,7 +17,7 @@ import java.util.List;
  * @param seedRulePassed the Ascend example's rule against golden held; null if there is no golden
  * @param maxAbsErr against float64, over the checked elements
  * @param relErr max|c - ref| / (max|ref| + 1e-9)
- * @param checkedRows rows of C compared with float64
+ * @param checkedRows rows of C compared with float64, in all their columns
  * @param totalRows rows of C
  * @param freivalds whether the whole C also passed Freivalds' check (if not all rows were compared)
  * @param notFinite checked elements that are infinite or NaN, as expected; the errors do not count
@@ -54,8 +54,20 @@ public record Verification(
         return !Boolean.FALSE.equals(judgement);
     }
 
-    /** The combined verdict on two parts of a run. */
+    /** The combined verdict on two parts of a run, of different rows. */
     public Verification and(Verification other) {
+        return with(other, checkedRows + other.checkedRows, totalRows + other.totalRows);
+    }
+
+    /** The combined verdict on different columns of the same rows, which count once. */
+    public Verification andColumns(Verification other) {
+        return with(
+                other,
+                Math.min(checkedRows, other.checkedRows),
+                Math.max(totalRows, other.totalRows));
+    }
+
+    private Verification with(Verification other, long checked, long total) {
         return new Verification(
                 promise,
                 both(gatheredExact, other.gatheredExact),
@@ -64,8 +76,8 @@ public record Verification(
                 both(seedRulePassed, other.seedRulePassed),
                 Math.max(maxAbsErr, other.maxAbsErr),
                 Math.max(relErr, other.relErr),
-                checkedRows + other.checkedRows,
-                totalRows + other.totalRows,
+                checked,
+                total,
                 // If all rows of a part were compared, the check was not needed there.
                 (freivalds || checkedRows == totalRows)
                         && (other.freivalds || other.checkedRows == other.totalRows)

@@ -21,6 +21,23 @@ class VerificationTest {
         assertEquals("a product differs from the unfused one", differs.describeFailure());
     }
 
+    /** A part of the columns of which not all rows were compared must have passed Freivalds. */
+    @Test
+    void columnsOfTheSameRowsAreCountedOnceAndMustAllBeRight() {
+        Verification all = found(Promise.BITWISE, true, true, true);
+        Verification some =
+                new Verification(Promise.BITWISE, null, true, true, null, 0, 0, 4, 10, true, 0);
+        Verification refused =
+                new Verification(Promise.BITWISE, null, true, true, null, 0, 0, 4, 10, false, 0);
+        Verification both = all.andColumns(some);
+        assertEquals(4, both.checkedRows());
+        assertEquals(10, both.totalRows());
+        assertTrue(both.passed());
+        assertFalse(all.andColumns(refused).passed());
+        assertFalse(refused.andColumns(all).passed());
+        assertEquals(20, all.and(some).totalRows());
+    }
+
     @Test
     void elsewhereTheBoundAndTheGatherMustStillHold() {
         assertTrue(found(Promise.FLOAT64_BOUND, true, false, true).passed());

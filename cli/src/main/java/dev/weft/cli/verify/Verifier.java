@@ -134,19 +134,7 @@ public final class Verifier {
             boolean keptWithinBound,
             int from,
             int outputs) {
-        found =
-                new Verification(
-                        promise,
-                        gatheredExact,
-                        keptEqual,
-                        keptWithinBound,
-                        null,
-                        0,
-                        0,
-                        0,
-                        0,
-                        false,
-                        0);
+        found = ofNoRows(gatheredExact, keptEqual, keptWithinBound);
         progress.begin("verifying", problem.ranks());
         verified = 0;
         try (Arena arena = Arena.ofShared()) {
@@ -155,7 +143,7 @@ public final class Verifier {
                 List<Integer> asked =
                         group.stream().filter(rank -> rank >= from && rank < outputs).toList();
                 if (problem.columnSharded()) {
-                    asked.forEach(rank -> verifyPart(List.of(rank)));
+                    verifyColumns(asked);
                 } else if (!asked.isEmpty()) {
                     verifyPart(asked);
                 }
@@ -163,6 +151,23 @@ public final class Verifier {
         }
         progress.end();
         return found;
+    }
+
+    /** Checks ranks of one group, each of which has its own columns of the same rows. */
+    private void verifyColumns(List<Integer> ranks) {
+        Verification others = found;
+        Verification all = null;
+        for (int rank : ranks) {
+            found = ofNoRows(null, true, true);
+            verifyPart(List.of(rank));
+            all = all == null ? found : all.andColumns(found);
+        }
+        found = all == null ? others : others.and(all);
+    }
+
+    private Verification ofNoRows(Boolean gatheredExact, boolean bitwise, boolean withinBound) {
+        return new Verification(
+                promise, gatheredExact, bitwise, withinBound, null, 0, 0, 0, 0, false, 0);
     }
 
     /** Checks ranks of one group that hold the same B. */
@@ -255,7 +260,7 @@ public final class Verifier {
      * @param worst the largest error as a share of what is allowed; NaN if it was not checked
      */
     private Verification ofEpilogue(boolean bitwise, double worst) {
-        return new Verification(promise, null, bitwise, worst <= 1, null, 0, 0, 0, 0, false, 0);
+        return ofNoRows(null, bitwise, worst <= 1);
     }
 
     private Matrix output(int rank, Arena arena) {

@@ -101,6 +101,20 @@ class VerifierTest {
                 ExitCode.FAILED, Invocation.of("verify", "--data-dir", folder.toString()).code());
     }
 
+    /** Each of three ranks has some columns of all 24 rows. */
+    @Test
+    void aRowOfSharedColumnsCountsOnce() throws IOException {
+        String columns = "-n 3 --gm 24 --gk 32 --gn 17 --rhs column-sharded";
+        Invocation run = Invocation.of(Invocation.shortRun(columns, folder).toArray(String[]::new));
+        assertEquals(0, run.code(), run.err());
+        Invocation verified = Invocation.of("verify", "--data-dir", folder.toString());
+        assertEquals(0, verified.code(), verified.err());
+        assertTrue(verified.out().contains("(24 of 24 rows)"), verified.out());
+        spoil(2);
+        Invocation wrong = Invocation.of("verify", "--data-dir", folder.toString());
+        assertEquals(ExitCode.FAILED, wrong.code(), wrong.out());
+    }
+
     @Test
     void theFirstIsJudgedToo() throws IOException {
         spoil(0);
