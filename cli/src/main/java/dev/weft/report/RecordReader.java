@@ -143,7 +143,8 @@ public final class RecordReader {
                 json.textOrNull("epilogue"),
                 // Records of earlier versions have none.
                 json.hasValue("op") ? json.text("op") : RunRecord.Problem.GATHER,
-                json.textOrNull("kParts"));
+                json.textOrNull("kParts"),
+                json.textOrNull("scales"));
     }
 
     private static void checkLists(JsonObject json, String lists, int ranks, int groups) {

@@ -92,6 +92,8 @@ public record RunRecord(
      * @param op the operator's name on the command line
      * @param kParts the parts of K on the ranks of the first group, separated by commas, if their
      *     products are summed; null if rows of A are gathered
+     * @param scales what shares a scale if A and B are quantized to 8 bits: tensor, row or block;
+     *     otherwise null
      */
     public record Problem(
             int ranks,
@@ -109,7 +111,8 @@ public record RunRecord(
             String replicaGroups,
             String epilogue,
             String op,
-            String kParts) {
+            String kParts,
+            String scales) {
 
         /** The operator that gathers rows. */
         public static final String GATHER = "allgather-matmul";

@@ -209,10 +209,11 @@ public final class RunView {
                 new Detail("Link of each rank", link()),
                 detail(
                         "Types",
-                        "A %s, B %s, C %s",
+                        "A %s, B %s, C %s%s",
                         problem.aDtype(),
                         problem.bDtype(),
-                        problem.outDtype()),
+                        problem.outDtype(),
+                        problem.scales() == null ? "" : ", scales by " + problem.scales()),
                 new Detail("B", b() + (problem.transposeB() ? ", transposed" : "")),
                 new Detail("Epilogue", problem.epilogue() == null ? "none" : problem.epilogue()),
                 new Detail("Data", problem.data() + ", seed " + problem.seed()),

@@ -159,7 +159,8 @@ public final class RecordMaker {
                         null,
                         null,
                         order == null ? RunRecord.Problem.GATHER : "matmul-allreduce",
-                        order == null ? null : "8,8,8,8"),
+                        order == null ? null : "8,8,8,8",
+                        null),
                 new RunRecord.Execution(
                         requested,
                         algorithm,

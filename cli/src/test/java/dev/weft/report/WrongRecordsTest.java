@@ -228,6 +228,7 @@ class WrongRecordsTest {
                         "epilogue",
                         "op",
                         "kParts",
+                        "scales",
                         "order",
                         "speedup",
                         "overlapEfficiency",

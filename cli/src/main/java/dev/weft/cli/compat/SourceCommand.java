@@ -276,6 +276,7 @@ abstract class SourceCommand<R extends SourceRun> extends WeftCommand
                 RunRecord.Problem.lists(run.groups(), count),
                 null,
                 RunRecord.Problem.GATHER,
+                null,
                 null);
     }
 

@@ -166,7 +166,8 @@ public final class Records {
                 RunRecord.Problem.lists(problem.replicaGroups(), problem.ranks()),
                 epilogue,
                 problem.op(),
-                problem.sums() == null ? null : problem.sums().inner().toString());
+                problem.sums() == null ? null : problem.sums().inner().toString(),
+                problem.fp8() == null ? null : problem.fp8().scaling().label());
     }
 
     /** How the run was executed, from the reports. */

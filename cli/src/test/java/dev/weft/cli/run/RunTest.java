@@ -59,6 +59,8 @@ class RunTest {
             RunRecord.Problem problem = RecordReader.read(json).run().problem();
             assertEquals("e4m3", problem.aDtype());
             assertEquals(arguments.contains("e5m2") ? "e5m2" : "e4m3", problem.bDtype());
+            String given = arguments.replaceAll(".*--scales (\\w+).*", "$1");
+            assertEquals(given.equals(arguments) ? "row" : given, problem.scales());
         }
         Invocation verify = Invocation.of("verify", "--data-dir", folder.resolve("out").toString());
         assertEquals(ExitCode.USAGE, verify.code());
