@@ -35,9 +35,10 @@ import java.util.Optional;
  * <p>A ring with two buffers ({@link CudaAllGatherMatmulBuilder#pingPong}) multiplies each shard by
  * a launch of its own while the copy engines pass that shard on.
  *
- * <p>Two calls may be under way at once: gathered A has two buffers, used in turn, and where the
- * peers' rows lie in host memory a call's copies run while the product before it does. The product
- * itself has one: who uses it queues that behind the call, before the next one.
+ * <p>Two calls may be under way at once: gathered A has two buffers, used in turn, and if the
+ * peers' rows are in host memory, a call's copies run during the product of the call before.
+ * Products have one place: work that uses a product must be queued behind its call, before the next
+ * one.
  */
 public final class CudaAllGatherMatmul extends CudaOperator {
 
@@ -55,13 +56,14 @@ public final class CudaAllGatherMatmul extends CudaOperator {
     private DeviceOperands adopted;
 
     /**
-     * Takes over all that it is given but the operands, and closes it.
+     * Takes ownership of all arguments except the operands, and closes them.
      *
-     * @param fabric null where the peers' rows lie in host memory
+     * @param fabric null if the peers' rows are in host memory
      * @param plan of this rank, with its arrivals cut
      * @param ready the products of rows that have all arrived, which may be the same
-     * @param ring what multiplies the shards of two buffers; else null
-     * @param shared by number and rank the products that all ranks may read; null where none may
+     * @param ring multiplies the shards in two buffers; null without them
+     * @param shared the products that all ranks may read, by number and rank; null if there are
+     *     none
      */
     CudaAllGatherMatmul(
             Gpu gpu,
@@ -96,14 +98,14 @@ public final class CudaAllGatherMatmul extends CudaOperator {
                         plan, buffers, operands, copies, events, ring, timeline, copyTimes);
     }
 
-    /** Takes over the operands as well, and what auto chose this operator from. */
+    /** Takes ownership of the operands too, and notes what auto chose from. */
     CudaAllGatherMatmul adopt(DeviceOperands operands, List<dev.weft.search.Candidate> all) {
         adopted = operands;
         chosenFrom(all);
         return this;
     }
 
-    /** For tests: whether a chunk of the latest call is here by now. */
+    /** For tests: whether a chunk of the latest call has arrived. */
     boolean hasArrived(int source, int chunk) {
         gpu.bind();
         return events.isThere(source, chunk, started());
@@ -116,7 +118,7 @@ public final class CudaAllGatherMatmul extends CudaOperator {
 
     /**
      * Ranks on GPUs, one or several to a GPU. Those of one host reach each other's device memory;
-     * where the ranks lie on several, all rows travel through pinned memory of the hosts.
+     * if they are on several hosts, all rows go through pinned host memory.
      */
     public static CudaAllGatherMatmulBuilder on(Fabric fabric, Gpu gpu) {
         return new CudaAllGatherMatmulBuilder(fabric, gpu, 0);
@@ -137,7 +139,7 @@ public final class CudaAllGatherMatmul extends CudaOperator {
         return engine.sameBitsForAnyRows();
     }
 
-    /** Thread blocks of the product's grid; 0 where a library chooses. */
+    /** Thread blocks of the product's grid; 0 if a library chooses. */
     @Override
     public int computeWorkers() {
         return products.isEmpty() ? 0 : products.getLast().blocks();
@@ -261,8 +263,8 @@ public final class CudaAllGatherMatmul extends CudaOperator {
     }
 
     /**
-     * Nobody is alone here who reads the rows of others in place. Nor may a product be written that
-     * peers still read: their rows come after that.
+     * A rank that reads rows in place needs all peers' rows at once. Nor may it overwrite a product
+     * that peers still read: they announce their rows after that.
      */
     private void awaitAllRows(int call, GpuStream stream) {
         for (int r = 0; linked != null && r < plan().ranks(); r++) {
@@ -317,8 +319,8 @@ public final class CudaAllGatherMatmul extends CudaOperator {
     }
 
     /**
-     * Queues the gated product of what the latest gather has brought: its gates stand open. For
-     * tools under which a grid cannot wait for a copy that comes after it.
+     * Queues the gated product of what the latest gather has brought, so its gates are open. For
+     * tools under which a grid cannot wait for a copy that is queued after it.
      */
     void multiplyArrived(GpuStream stream) {
         multiply(products, result.gatheredCall(), stream);

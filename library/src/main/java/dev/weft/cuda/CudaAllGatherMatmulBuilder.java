@@ -57,8 +57,8 @@ public final class CudaAllGatherMatmulBuilder
     }
 
     /**
-     * How the rows of A lie on the ranks, and the type of A's elements: fp16 or bf16, or with
-     * {@link #scaledA} e4m3; of a gather without a product any.
+     * How the rows of A are spread over the ranks, and the type of A's elements: fp16 or bf16, or
+     * with {@link #scaledA} e4m3; any type for a gather without a product.
      */
     @Override
     public CudaAllGatherMatmulBuilder a(Shards shards, DType dtype) {
@@ -81,7 +81,7 @@ public final class CudaAllGatherMatmulBuilder
     }
 
     /**
-     * A right-hand side in device memory, which must stay; it is read where it lies if its rows are
+     * A right-hand side in device memory, which must stay; it is read in place if its rows are
      * aligned to 16 bytes, and copied otherwise.
      */
     @Override
@@ -120,8 +120,8 @@ public final class CudaAllGatherMatmulBuilder
     }
 
     /**
-     * Rows go through host memory, as they do between hosts, where the ranks could reach each
-     * other's GPUs too: for GPUs of one host that cannot, and to try what several hosts do on one.
+     * Rows go through host memory, as between hosts, even if the ranks could reach each other's
+     * GPUs: for GPUs of one host that cannot, and to try on one host what several do.
      */
     public CudaAllGatherMatmulBuilder staged() {
         if (fabric == null) {

@@ -48,7 +48,7 @@ import java.util.stream.LongStream;
  * Makes operators of one description: kernels, memory, copies and products of a plan. Used by the
  * thread that prepares the operator.
  *
- * @param fabric null where the peers' rows lie in host memory
+ * @param fabric null if the peers' rows are in host memory
  * @param staged whether rows travel through the ranks' host memory
  * @param productType of the products, before an epilogue
  * @param wrapper puts what tests hold products back with around each of them
@@ -228,7 +228,7 @@ record CudaAllGatherMatmulFactory(
         return wanted.wants(Feature.SIDE_BY_SIDE) ? ArrivalPlace.COLUMNS : ArrivalPlace.ROWS;
     }
 
-    /** Collective where counters are wanted; else null. */
+    /** Null if no counters are wanted; otherwise collective. */
     private LaneCounters counters(Description wanted, RankPlan plan, CopyList list) {
         if (!wanted.wants(Feature.SUMMARIES)) {
             return null;
@@ -278,7 +278,7 @@ record CudaAllGatherMatmulFactory(
 
     /**
      * @param kernel null for cuBLAS
-     * @param counters null where rows wait for flags alone
+     * @param counters null if rows wait only for flags
      */
     private DeviceProduct product(
             GatedKernel kernel,
@@ -320,7 +320,7 @@ record CudaAllGatherMatmulFactory(
     }
 
     /**
-     * @param host null where rows do not travel through it
+     * @param host null if rows do not go through it
      */
     private Peers peers(
             Description wanted,
@@ -352,7 +352,9 @@ record CudaAllGatherMatmulFactory(
                 shown.build().toArray());
     }
 
-    /** By number and rank the products that all may read; null where none may. Collective. */
+    /**
+     * The products that all ranks may read, by number and rank; null if there are none. Collective.
+     */
     private List<List<DeviceMatrix>> results(
             Description wanted, DeviceOperands shared, Peers peers) {
         if (!wanted.wants(Feature.SHARED) || !(peers instanceof DevicePeers linked)) {

@@ -30,7 +30,8 @@ import java.util.Optional;
  * ({@link dev.weft.plan.Reduction.Order#WHOLE}). It is rounded once, at the end. A call queues its
  * work on the caller's stream and returns.
  *
- * <p>A call's result has one place: who uses it queues that behind the call, before the next one.
+ * <p>Every call writes its result to the same place: work that uses it must be queued behind the
+ * call, before the next one.
  */
 public final class CudaMatmulReduce extends CudaOperator {
 
@@ -41,7 +42,7 @@ public final class CudaMatmulReduce extends CudaOperator {
     private final List<AutoCloseable> memory;
     private final Outcome outcome = new Outcome();
 
-    /** Takes over all that it is given, and closes it. */
+    /** Takes ownership of all arguments, and closes them. */
     CudaMatmulReduce(
             Gpu gpu,
             Transport fabric,
@@ -162,7 +163,7 @@ public final class CudaMatmulReduce extends CudaOperator {
         return true;
     }
 
-    /** Thread blocks of the product's grid; 0 where this rank multiplies nothing. */
+    /** Thread blocks of the product's grid; 0 if this rank multiplies nothing. */
     @Override
     public int computeWorkers() {
         return sums.blocks();
@@ -184,7 +185,7 @@ public final class CudaMatmulReduce extends CudaOperator {
     /**
      * With host peers: fp32 sums that they send to a slot of this rank ({@link
      * dev.weft.plan.Reduction}), to be written while no call is under way. Row r is row r of C.
-     * Empty where nothing arrives in that slot.
+     * Empty if nothing arrives in that slot.
      */
     public Optional<Matrix> incoming(int index, int slot) {
         return host().incoming(index, slot);
@@ -239,7 +240,7 @@ public final class CudaMatmulReduce extends CudaOperator {
             return elapsedNs;
         }
 
-        /** What came after the product, where nothing overlaps. */
+        /** What came after the product, if nothing overlaps. */
         @Override
         public long gatherNs() {
             return reductionNs;
@@ -247,8 +248,8 @@ public final class CudaMatmulReduce extends CudaOperator {
 
         /**
          * Every copy and every tile, by the device's clock, and when sums were added and rounded.
-         * With another call behind it, only the begin and the end are known, and where nothing
-         * overlaps the time in between.
+         * If another call was started behind it, only the begin and the end are known and, if
+         * nothing overlaps, the time in between.
          */
         @Override
         public Timeline timeline() {

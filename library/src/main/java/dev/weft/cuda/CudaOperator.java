@@ -16,7 +16,7 @@ import java.util.List;
 
 /**
  * What operators on GPUs have in common: a call queues its work on the caller's stream and returns,
- * the host threads of ranks on GPUs keep in step, and errors tell how things stand.
+ * the host threads of ranks on GPUs keep in step, and errors report the state of the call.
  */
 abstract sealed class CudaOperator extends Operator<DeviceMatrix>
         permits CudaAllGatherMatmul, CudaMatmulReduce {
@@ -25,7 +25,7 @@ abstract sealed class CudaOperator extends Operator<DeviceMatrix>
     final CudaBuffers buffers;
     final Peers peers;
 
-    /** Null where the peers are no ranks that reach each other's GPUs. */
+    /** Null unless the peers are ranks that reach each other's GPUs. */
     final DevicePeers linked;
 
     final HostSteps steps;
@@ -35,9 +35,9 @@ abstract sealed class CudaOperator extends Operator<DeviceMatrix>
     private final GpuStream ownStream = GpuStream.create();
 
     /**
-     * Takes over all that it is given, and closes it.
+     * Takes ownership of all arguments, and closes them.
      *
-     * @param fabric null where the peers are host memory
+     * @param fabric null if the peers are host memory
      * @param mostUnderWay calls that may have been started and not awaited
      */
     CudaOperator(
@@ -68,16 +68,16 @@ abstract sealed class CudaOperator extends Operator<DeviceMatrix>
                         + " prepare anew)");
     }
 
-    /** Where A of a call of this parity goes. */
+    /** The place of A in calls of this parity. */
     abstract DeviceMatrix place(int parity);
 
     /** Refuses an A of another shape or type. */
     abstract void checkFits(DeviceMatrix shard);
 
-    /** A call is about to be queued; what is wrong with its operands is refused here. */
+    /** A call is about to be queued; wrong operands are refused here. */
     abstract void beginCall();
 
-    /** Whether peers may still read results of the call before when this one starts. */
+    /** Whether peers may still read the previous results when a call starts. */
     abstract boolean sharesResults();
 
     /** Whether peers may still read what the call before has left in this rank's memory. */
@@ -86,7 +86,7 @@ abstract sealed class CudaOperator extends Operator<DeviceMatrix>
     /** Queues a call whose A is in its place, and which every rank has announced. */
     abstract void run(int call, View view, GpuStream stream);
 
-    /** Keeps what the device tells of a call that has ended. */
+    /** Keeps the times of a call that has ended. */
     abstract void ended(int call);
 
     abstract List<FailureReport.Sent> sent();
@@ -96,7 +96,7 @@ abstract sealed class CudaOperator extends Operator<DeviceMatrix>
     /** What peers may have read: closed once no peer does. */
     abstract void closeMemory();
 
-    /** What an error tells of the latest call. */
+    /** What an error reports about the latest call. */
     private final class LatestCall implements CallReport.Call {
 
         @Override
@@ -162,11 +162,11 @@ abstract sealed class CudaOperator extends Operator<DeviceMatrix>
     }
 
     /**
-     * Queues a call behind what is on {@code stream}, which goes on when the call has ended.
-     * Collective: it returns once every rank has started the call; where the ranks lie on several
+     * Queues a call behind what is on {@code stream}, which continues when the call has ended.
+     * Collective: it returns once every rank has started the call; if the ranks are on several
      * hosts, once the peers' rows have arrived in this one's memory and its own have left it.
      *
-     * @param shard this rank's A; {@link #nextShard} is read in place, all else is copied
+     * @param shard this rank's A; {@link #nextShard} is read in place, everything else is copied
      */
     public final PendingCall<DeviceMatrix> start(DeviceMatrix shard, GpuStream stream, View view) {
         checkUsable();
@@ -189,7 +189,7 @@ abstract sealed class CudaOperator extends Operator<DeviceMatrix>
         return pending();
     }
 
-    /** What is queued of a call that failed half-way still has an end, for which closing waits. */
+    /** Marks the end of what a failed call has queued: closing waits for it. */
     private void markEnd(GpuStream stream, RuntimeException cause) {
         try {
             events.end(started(), stream);
@@ -261,8 +261,8 @@ abstract sealed class CudaOperator extends Operator<DeviceMatrix>
     }
 
     /**
-     * Waits for calls under way and frees everything. Collective where ranks share memory: if a
-     * peer does not come, what it may still read is left to the end of the process.
+     * Waits for calls under way and frees everything. Collective if ranks share memory: if a peer
+     * does not come, memory that it may still read is kept until the process ends.
      */
     @Override
     public final void close() {

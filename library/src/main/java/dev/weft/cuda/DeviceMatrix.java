@@ -46,7 +46,7 @@ public record DeviceMatrix(long address, DType dtype, long rows, long cols, long
         return rowPitch * dtype.bytes();
     }
 
-    /** Whether bulk tensor copies and 16-byte loads can read it where it lies. */
+    /** Whether bulk tensor copies and 16-byte loads can read it in place. */
     public boolean isAligned() {
         return address % ROW_ALIGNMENT_BYTES == 0 && pitchBytes() % ROW_ALIGNMENT_BYTES == 0;
     }

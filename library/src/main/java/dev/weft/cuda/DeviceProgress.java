@@ -4,7 +4,7 @@ import dev.weft.ffi.CudaMemory;
 import dev.weft.ffi.CudaStreams;
 
 /**
- * Words in device memory, Weft's own or anybody else's, that tell which chunks are there: 0 until a
+ * Words in device memory, Weft's own or other code's, that say which chunks have arrived: 0 until a
  * chunk has arrived, then 1. It owns nothing. Threads with a bound GPU may call.
  *
  * @param size number of 32-bit words
@@ -23,12 +23,12 @@ public record DeviceProgress(long address, int size) {
         }
     }
 
-    /** Queues that no chunk is there. Not beside a product that waits: it could wait for that. */
+    /** Queues a reset: no chunk is there. Not while a product waits: this could wait for it. */
     public void reset(GpuStream stream) {
         CudaMemory.fill32Async(address, 0, size, stream.handle());
     }
 
-    /** Queues that chunk {@code index} is there; what was queued before is visible by then. */
+    /** Queues the signal that chunk {@code index} is there, after what was queued before. */
     public void publish(int index, GpuStream stream) {
         if (index < 0 || index >= size) {
             throw new IllegalArgumentException(

@@ -32,7 +32,7 @@ public final class Gpu {
         this.minor = CudaDevices.attribute(ordinal, CudaDevices.COMPUTE_MINOR);
     }
 
-    /** Why no GPU can be used here and what would help, or empty where one can be used. */
+    /** Why no GPU can be used here and what would help, or empty if one can be used. */
     public static Optional<String> unavailable() {
         Optional<String> driver = CudaDevices.unavailable();
         if (driver.isPresent()) {
@@ -110,7 +110,7 @@ public final class Gpu {
         return CudaDevices.attribute(ordinal, CudaDevices.SHARED_BYTES_PER_MULTIPROCESSOR);
     }
 
-    /** Lets this GPU read and write the memory of {@code peer}, where the two are linked. */
+    /** Lets this GPU read and write the memory of {@code peer}, if the two are linked. */
     public void reach(Gpu peer) {
         if (peer.ordinal == ordinal) {
             return;

@@ -19,7 +19,7 @@ public final class GpuStream implements AutoCloseable {
         return new GpuStream(CudaStreams.create(0), true);
     }
 
-    /** A new stream whose work goes first where several compete. */
+    /** A new stream of high priority. */
     public static GpuStream urgent() {
         return new GpuStream(CudaStreams.create(CudaStreams.priorityRange()[1]), true);
     }

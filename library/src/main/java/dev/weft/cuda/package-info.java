@@ -1,7 +1,7 @@
 /**
  * The operators on NVIDIA GPUs. {@link dev.weft.cuda.CudaAllGatherMatmul}: gathered A arrives by
- * the copy engines, which spend no multiprocessor, and one persistent kernel multiplies rows as
- * they come. {@link dev.weft.cuda.CudaMatmulReduce}: products are summed over the ranks.
+ * the copy engines, which use no multiprocessor, and one persistent kernel multiplies rows as they
+ * come. {@link dev.weft.cuda.CudaMatmulReduce}: products are summed over the ranks.
  *
  * {@snippet :
  * static void multiply(Fabric fabric, Matrix shard, Matrix b, Matrix c) {
@@ -26,7 +26,7 @@
  * are never reset. Every wait on the device has a bound: past it the grid drains and the host
  * raises the typed exception. The sums of a product run in one order whatever arrives when, so its
  * bits depend on A, B and K alone. Everything that a call needs is loaded, allocated and encoded
- * when the operator is prepared: an allocation or a first load beside a waiting grid can wait for
+ * when the operator is prepared: an allocation or a first load during a waiting grid can wait for
  * it.
  *
  * <p>In a ring of two buffers no grid waits: each shard has a launch of its own, and streams wait

@@ -47,7 +47,7 @@ public final class CallEvents implements AutoCloseable {
 
     /**
      * @param worldRank the number by which errors name a rank
-     * @param counters behind the flags; null where there are none
+     * @param counters behind the flags; null if there are none
      * @param heartbeat tells the peers that this rank lives
      * @param check throws what became of a peer that has failed or died
      * @param work floating-point operations of a call's products
@@ -74,7 +74,7 @@ public final class CallEvents implements AutoCloseable {
         this.limitNs = deadlineNs + deadlineNs / 2 + MARGIN_NS + productNs(work);
     }
 
-    /** What no card takes longer for than so many floating-point operations. */
+    /** The longest time that any card needs for {@code work} floating-point operations. */
     public static long productNs(double work) {
         return (long) (work / SLOWEST_PER_NS);
     }

@@ -29,7 +29,7 @@ public interface Copies extends AutoCloseable {
     /** As {@link #begin}, as far as it must go before {@link #awaitArrival} is called. */
     void beginForArrivals(int call, GpuStream stream);
 
-    /** {@code stream} goes on when all of the call's copies have ended; they are queued. */
+    /** {@code stream} continues when all copies of the call have ended. They must be queued. */
     void join(GpuStream stream);
 
     /**

@@ -83,7 +83,7 @@ public record CopyList(List<List<Copy>> lanes, List<RowRange> ranges, List<Origi
                                                 == block.rows());
     }
 
-    /** By source: the slot in which its shard arrives; 0 where nothing does. */
+    /** By source: the slot in which its shard arrives; 0 if nothing does. */
     public static int[] slots(RankPlan plan) {
         int[] slots = new int[plan.ranks()];
         for (Lane lane : plan.arrivals()) {

@@ -20,15 +20,15 @@ import java.util.Objects;
 import java.util.function.IntConsumer;
 
 /**
- * A rank's lanes as streams. After each copy its flag is written in stream order, which goes past a
- * grid that fills the card, as copies do. Writing a value costs the stream 2 us where a copy of
- * four bytes costs 10 (H200), so flags are written. One thread at a time.
+ * A rank's lanes as streams. After each copy its flag is written in stream order. Like copies, this
+ * does not wait for a grid that fills the card. Writing a value costs the stream 2 us, a copy of
+ * four bytes 10 (H200). One thread at a time.
  */
 public final class CopyStreams implements Copies {
 
     private final Peers peers;
 
-    /** Null where the peers' rows lie in host memory, and are there whatever this rank does. */
+    /** Null if the peers' rows are in host memory: then they are there whatever this rank does. */
     private final DevicePeers linked;
 
     private final RankPlan plan;
@@ -42,16 +42,16 @@ public final class CopyStreams implements Copies {
     private final int[] next;
     private final Bringers bringers;
 
-    /** Null where every shard has a place of its own. */
+    /** Null if every shard has its own place. */
     private final RingSteps ring;
 
-    /** Null where no counters are kept. */
+    /** Null if there are no counters. */
     private final LaneCounters counters;
 
     private final List<List<TimedSpan>> spans = new ArrayList<>();
 
     /**
-     * By flag: recorded behind a copy that this rank pulls; null where nobody asks, or a peer
+     * By flag: recorded behind a copy that this rank pulls; null if nothing waits for it, or a peer
      * pushes.
      */
     private final DeviceEvent[] arrived;
@@ -84,7 +84,7 @@ public final class CopyStreams implements Copies {
         default void beforeCounter(Copy copy, GpuStream lane) {}
     }
 
-    /** By flag: who brings its rows. */
+    /** By flag: the rank that brings its rows. */
     record Bringers(Bringer[] byFlag) {
 
         Bringers(RankPlan plan, int flags) {
@@ -109,9 +109,9 @@ public final class CopyStreams implements Copies {
     }
 
     /**
-     * @param ring what multiplies and releases the shards of two buffers; null where every shard
-     *     has a place of its own
-     * @param counters which each copy raises; null where there are none
+     * @param ring what multiplies and releases the shards of two buffers; null if every shard has a
+     *     place of its own
+     * @param counters which each copy raises; null if there are none
      * @param arrivals whether {@link #awaitArrival} will be called
      */
     public CopyStreams(
@@ -174,7 +174,7 @@ public final class CopyStreams implements Copies {
 
     /**
      * Lets the lanes start, with the first copy of each that can. Rows in host memory are there
-     * whatever {@code stream} does; others wait for where it is now.
+     * whatever {@code stream} does; others wait for what is on it now.
      */
     @Override
     public void begin(int call, GpuStream stream) {
@@ -194,7 +194,7 @@ public final class CopyStreams implements Copies {
 
     /**
      * All other copies, and the products of a ring. Lanes take turns, and one whose rows a peer has
-     * not queued yet lets the others pass.
+     * not queued yet lets the others go first.
      */
     @Override
     public void issueRest(int call) {
@@ -224,7 +224,7 @@ public final class CopyStreams implements Copies {
         }
     }
 
-    /** Blocks for what a lane waits for, or where none does for what the next product waits for. */
+    /** Blocks for what a lane waits for or, if none does, for what the next product waits for. */
     private void awaitPeer(int lane, int call) {
         if (lane < 0) {
             ring.awaitNext();
@@ -323,7 +323,7 @@ public final class CopyStreams implements Copies {
         return true;
     }
 
-    /** Which of a lane's two events tells of a copy. */
+    /** Which of a lane's two events is recorded after a copy. */
     private int slot(Copy copy) {
         return ring == null ? 0 : copy.toSlot();
     }
@@ -363,7 +363,7 @@ public final class CopyStreams implements Copies {
                 + layout.at(rank, copy.source(), copy.firstRow(), copy.firstCol());
     }
 
-    /** Of a ring's copies: when each began and ended, from the event at the call's begin on. */
+    /** When each of a ring's copies began and ended, since the event at the call's begin. */
     List<Timeline.Track> tracks(int call, DeviceEvent begin) {
         List<Timeline.Track> tracks = new ArrayList<>();
         for (int lane = 0; lane < lanes.size(); lane++) {
@@ -432,7 +432,7 @@ public final class CopyStreams implements Copies {
 
     @Override
     public void close() {
-        // Of a call whose product gave up, copies may be under way.
+        // Copies may be under way, if the product has given up.
         Arrays.stream(done).forEach(end -> end.isDoneWithin(deadlineNs, () -> {}));
         streams.forEach(GpuStream::close);
         Arrays.stream(done).forEach(DeviceEvent::close);

@@ -20,17 +20,17 @@ public final class CopyTimes implements AutoCloseable {
     private final CopyList list;
     private final List<List<Copy>> lines;
 
-    /** Whether this tells of copies; else threads of the host do. */
+    /** Whether copies are shown here; otherwise threads of the host report what they move. */
     private final boolean tells;
 
-    /** Null where no kernel watches flags. */
+    /** Null if no kernel watches flags. */
     private final ArrivalTimes arrivals;
 
     /**
      * @param elementBytes of A
-     * @param tells false where threads of the host tell of what they move
+     * @param tells false if threads of the host report what they move
      * @param kernel null for a library's
-     * @param first the first product that is launched while rows arrive; null where none is
+     * @param first the first product that is launched while rows arrive; null if there is none
      */
     public CopyTimes(
             RankPlan plan,
@@ -107,7 +107,7 @@ public final class CopyTimes implements AutoCloseable {
      * Gives the copies whose ends nobody saw a part of the time between those that were seen, by
      * their bytes: a line copies one after the other, at one rate.
      *
-     * @param ends by flag; -1 where nobody saw it
+     * @param ends by flag; -1 if it was not seen
      */
     static void fill(List<Copy> line, long[] ends, long lastNs) {
         long seenNs = 0;

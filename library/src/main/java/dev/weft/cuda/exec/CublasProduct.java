@@ -31,7 +31,7 @@ public final class CublasProduct implements DeviceProduct {
     /** By range: the given ones that it was made of. */
     private final List<List<RowRange>> parts = new ArrayList<>();
 
-    /** By range; empty where no times are kept. */
+    /** By range; empty if no times are kept. */
     private final List<TimedSpan> spans = new ArrayList<>();
 
     private final List<List<DeviceMatrix>> places;

@@ -82,7 +82,7 @@ public final class CudaBuffers implements AutoCloseable {
         return rows[parity].address();
     }
 
-    /** All shards, where a buffer holds them all. */
+    /** All shards, if the buffer holds them all. */
     public DeviceMatrix gathered(int parity) {
         return gatheredAt(address(parity));
     }

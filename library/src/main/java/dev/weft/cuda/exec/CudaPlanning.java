@@ -33,7 +33,7 @@ import java.util.stream.Stream;
  * Works out the plans of all ranks, in agreement with the other ranks, and how this rank cuts the
  * rows that it gets. Used by the thread that prepares the operator.
  *
- * @param fabric null where the peers' rows lie in host memory
+ * @param fabric null if the peers' rows are in host memory
  * @param staged whether rows travel through the ranks' host memory
  */
 public record CudaPlanning(
@@ -45,18 +45,18 @@ public record CudaPlanning(
         Description wanted) {
 
     /**
-     * A chunk of at most so many bytes: smaller ones cost 4 us each on an H200 (2.5 for the copy, 2
+     * The bytes of a chunk, at most: smaller ones cost 4 us each on an H200 (2.5 for the copy, 2
      * for its flag), larger ones leave the grid without work for longer.
      */
     private static final long CHUNK_BYTES = 16L << 20;
 
-    /** Through host memory a chunk makes three trips, one after the other: shorter ones. */
+    /** The same through host memory, where a chunk is moved three times in a row. */
     private static final long STAGED_CHUNK_BYTES = 4L << 20;
 
     /** Rows that are worth a tile of their own. */
     private static final long BLOCK_ROWS = 256;
 
-    /** What the ranks want must be the same; a mismatch names two of them. Collective. */
+    /** All ranks must want the same; a mismatch names two ranks. Collective. */
     public void agree(EpilogueSteps epilogue) {
         if (fabric != null) {
             Agreement agreement = new Agreement(fabric);
@@ -68,12 +68,12 @@ public record CudaPlanning(
         }
     }
 
-    /** On one host all ways between GPUs are alike. */
+    /** On one host all links between GPUs count as equal. */
     private Hosts hosts() {
         return staged ? fabric.hosts() : Hosts.one(wanted.shards().ranks());
     }
 
-    /** What every rank does: as the caller says, or as the algorithm does it. Collective. */
+    /** The plans of all ranks: the caller's own, or the algorithm's. Collective. */
     public List<RankPlan> plans(PlanWriter algorithm) {
         List<RankPlan> plans =
                 wanted.plans() == null
@@ -125,8 +125,8 @@ public record CudaPlanning(
     }
 
     /**
-     * Those that can run here, but direct. With peers in host memory this rank alone copies; on one
-     * GPU for all, copies only take the place of reading rows where they are.
+     * Those that can run here, except direct. With peers in host memory this rank alone copies; if
+     * all ranks share one GPU, rows are read in place instead of being copied.
      */
     private List<Algorithm> algorithms(boolean oneGpu) {
         return fabric == null || oneGpu
@@ -226,7 +226,7 @@ public record CudaPlanning(
         }
         long blockRows = Math.max(cut.chunkRows(), BLOCK_ROWS);
         if (wanted.wants(Feature.PING_PONG)) {
-            // Whole shards are multiplied: blocks only say what goes by one lane.
+            // Whole shards are multiplied: blocks only say what one lane brings.
             int splits = Math.max(1, cut.splitsPerRank());
             long shardRows = Math.max(1, wanted.shards().maxRows());
             blockRows = cut.chunkRows() > 0 ? cut.chunkRows() : Math.ceilDiv(shardRows, splits);
@@ -234,7 +234,7 @@ public record CudaPlanning(
         return cut.chunks(wanted.shards(), wanted.k(), 1, blockRows);
     }
 
-    /** Whole shards where {@link ArrivalCuts} cuts them further. */
+    /** Whole shards, if {@link ArrivalCuts} cuts them further. */
     private long automaticRows(PlanWriter chosen) {
         if (engine == CudaEngine.GATED && chosen == Algorithm.MESH_PULL && cutsWhatItGets()) {
             return Math.max(1, wanted.shards().maxRows());
@@ -259,10 +259,10 @@ public record CudaPlanning(
     }
 
     /**
-     * The plan with its arrivals cut for the kernel, where the rank gets all of them itself.
+     * The plan with its arrivals cut for the kernel, if the rank copies all of them itself.
      *
      * @param n columns of the first product
-     * @param shape of the gated kernel's tiles; null where there is none
+     * @param shape of the gated kernel's tiles; null if there is none
      */
     public RankPlan refined(RankPlan plan, long n, TileShape shape) {
         Pacing pacing = plan.pacing();

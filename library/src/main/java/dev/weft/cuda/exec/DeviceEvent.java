@@ -42,7 +42,7 @@ public final class DeviceEvent implements AutoCloseable {
         CudaStreams.waitEvent(stream.handle(), handle);
     }
 
-    /** Whether the work before the latest record is done, as it is where there is none. */
+    /** Whether the work before the latest record is done; true if nothing was recorded yet. */
     public boolean isDone() {
         return CudaStreams.queryEvent(handle);
     }

@@ -72,7 +72,7 @@ public final class DeviceOperands implements AutoCloseable {
         products.add(matrix(type, m, n, stream));
     }
 
-    /** Of the B of that number; null where it has none. */
+    /** The scales of that B; null if it has none. */
     public GatedProduct.Scales scales(int index) {
         return scales.get(index);
     }

@@ -151,7 +151,8 @@ public final class DevicePeers implements Peers {
     }
 
     /**
-     * Before call {@code call} writes its buffers: lets {@code stream} wait for who reads them.
+     * Before call {@code call} writes its buffers: lets {@code stream} wait for the ranks that read
+     * them.
      *
      * @param both whether the call before may have read them too
      */
@@ -213,13 +214,14 @@ public final class DevicePeers implements Peers {
     }
 
     private static int laneEvent(int lane, int slot) {
-        // Ping-pong buffers have slots 0 and 1; elsewhere slots are many and one event does.
+        // Ping-pong buffers have slots 0 and 1; otherwise there are many slots, and one event is
+        // enough.
         return LANE_EVENTS + 2 * lane + (slot & 1);
     }
 
     /**
      * A copy into {@code slot} of {@code to} is queued on this rank's stream of lane {@code lane}:
-     * who forwards or multiplies the rows may queue that now.
+     * the rank that forwards or multiplies the rows may queue that now.
      */
     public void pushed(int to, int flag, int lane, int slot, int call, GpuStream stream) {
         CudaStreams.record(ownEvents[laneEvent(lane, slot)], stream.handle());
@@ -232,7 +234,7 @@ public final class DevicePeers implements Peers {
         return fabric.reached(region, rank(), pushedAt + 4L * of.flag(), call, of.awaited());
     }
 
-    /** Returns when {@link #isPushed}, or throws what became of the peer. */
+    /** Returns when {@link #isPushed}; throws if the peer has failed. */
     public void awaitQueued(Bringer of, int call) {
         fabric.await(region, rank(), pushedAt + 4L * of.flag(), call, of.awaited());
     }
@@ -268,7 +270,7 @@ public final class DevicePeers implements Peers {
         return Awaited.of(Awaited.BUFFER, of).within(2 * size());
     }
 
-    /** Returns when {@link #isReleased}, or throws what became of the peer. */
+    /** Returns when {@link #isReleased}; throws if the peer has failed. */
     public void awaitReleaseQueued(int of, int call, int number) {
         fabric.await(region, of, releasedAt, count(call, number), buffer(of));
     }

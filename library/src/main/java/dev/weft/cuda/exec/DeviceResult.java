@@ -18,7 +18,7 @@ public final class DeviceResult implements Result<DeviceMatrix> {
     private final Copies copies;
     private final CallEvents events;
 
-    /** Null where every shard has a place of its own. */
+    /** Null if every shard has its own place. */
     private final RingSteps ring;
 
     private final DeviceTimeline timeline;
@@ -66,7 +66,7 @@ public final class DeviceResult implements Result<DeviceMatrix> {
      *
      * @param multiplied the products that it launched
      * @param gathers whether it copied rows
-     * @param gatheredNs how long the gather took where it came first, otherwise 0
+     * @param gatheredNs how long the gather took if it came first, otherwise 0
      * @param last whether no later call is under way
      */
     public void ended(
@@ -113,10 +113,9 @@ public final class DeviceResult implements Result<DeviceMatrix> {
 
     /**
      * Every copy and every tile, by the device's clock; of a ring with two buffers every copy and
-     * every shard's product, with cuBLAS every copy and every product. Where rows go through host
-     * memory, the lanes between hosts tell of every chunk. Of a call behind which another one was
-     * started, only the begin and the end are known, and where it gathers first the time in
-     * between.
+     * every shard's product, with cuBLAS every copy and every product. If rows go through host
+     * memory, the lanes between hosts show every chunk. If another call was started behind this
+     * one, only the begin and the end are known and, if it gathers first, the time in between.
      */
     @Override
     public Timeline timeline() {

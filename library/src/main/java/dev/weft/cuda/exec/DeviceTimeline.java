@@ -6,8 +6,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * What a GPU did in one call. Tiles and their waits are told by the device's clock, products of
- * cuBLAS by events. One thread at a time.
+ * What a GPU did in one call: tiles and their waits by the device's clock, products of cuBLAS by
+ * events. One thread at a time.
  */
 public final class DeviceTimeline implements AutoCloseable {
 
@@ -40,8 +40,7 @@ public final class DeviceTimeline implements AutoCloseable {
     }
 
     /**
-     * A call that has ended, with none behind it. Null where nobody knows more than its begin and
-     * its end.
+     * A call that has ended, with none behind it. Null if only its begin and end are known.
      *
      * @param products that it launched
      * @param seenNs when the host saw its end

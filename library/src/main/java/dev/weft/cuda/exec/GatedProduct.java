@@ -49,18 +49,18 @@ public final class GatedProduct implements DeviceProduct {
     private final DeviceBuffer rows;
     private final long placeBytes;
 
-    /** Null where no times are kept. */
+    /** Null if no times are kept. */
     private final TileTimes times;
 
     private final MemorySegment arguments;
     private final MemorySegment pointers;
 
     /**
-     * What a kernel of sums is given besides.
+     * Further arguments of a kernel that continues sums.
      *
      * @param start fp32 sums that tiles start from, [M, N]; null for zero
      * @param counters address of the counters that the schedule's signals number; 0 for none
-     * @param sides B by part of K, where there are several: their As are the sources of a place
+     * @param sides B by part of K, if there are several; the matching As are the sources of a place
      */
     public record Sums(DeviceMatrix start, long counters, List<DeviceMatrix> sides) {
 
@@ -71,7 +71,7 @@ public final class GatedProduct implements DeviceProduct {
     }
 
     /**
-     * What a kernel of operands with scales is given besides.
+     * Further arguments of a kernel whose operands have scales.
      *
      * @param ofB address of B's scales: by column, or by block of K and then of columns
      * @param byBlock whether there is one for each 128 columns of A
@@ -82,7 +82,7 @@ public final class GatedProduct implements DeviceProduct {
     /**
      * What is multiplied: A, B and where their product goes.
      *
-     * @param places for each place of A its sources, as many in each
+     * @param places for each place of A its sources; every place has the same number
      * @param transposed whether B is [N, K]
      */
     public record Operands(
@@ -191,7 +191,8 @@ public final class GatedProduct implements DeviceProduct {
         arguments.set(JAVA_LONG, 152, c.rowPitch());
         arguments.set(JAVA_INT, 160, Math.toIntExact(operands.n()));
         arguments.set(JAVA_INT, 164, Math.toIntExact(operands.k()));
-        // The kernel of any types is told which, and how B lies; one of sums, where they are.
+        // The kernel for any types needs these types and the layout of B; one of sums needs their
+        // place.
         arguments.set(JAVA_INT, 168, operands.places().getFirst().getFirst().dtype().ordinal());
         arguments.set(JAVA_INT, 172, b.dtype().ordinal());
         arguments.set(JAVA_INT, 176, c.dtype().ordinal());
@@ -324,7 +325,7 @@ public final class GatedProduct implements DeviceProduct {
         return describe(places, maps, kernel.blockRows());
     }
 
-    /** Tensor maps with boxes of so many rows, or addresses, by place and source. */
+    /** Tensor maps with boxes of {@code boxRows} rows, or addresses, by place and source. */
     private static DeviceBuffer describe(
             List<List<DeviceMatrix>> places, boolean maps, int boxRows) {
         int each = maps ? CudaModules.TENSOR_MAP_BYTES : SOURCE_BYTES;

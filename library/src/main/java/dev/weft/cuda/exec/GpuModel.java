@@ -26,7 +26,7 @@ public final class GpuModel {
     private GpuModel() {}
 
     /**
-     * @param gpu null where none is at hand: that of an H200
+     * @param gpu null if there is none: then the model is that of an H200
      * @param linked whether ranks reach each other's GPUs; what was measured of copies is then of
      *     no use, since it is about host memory
      */
@@ -56,7 +56,7 @@ public final class GpuModel {
         return linked ? shipped.withEngine(measured.engine()) : measured;
     }
 
-    /** Where what was measured of such a card is kept. */
+    /** The file with what was measured on this kind of card. */
     public static Path path(Gpu gpu) {
         return Machines.herePath(describe(gpu));
     }

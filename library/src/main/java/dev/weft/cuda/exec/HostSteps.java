@@ -25,7 +25,7 @@ import java.util.concurrent.locks.LockSupport;
  */
 public final class HostSteps {
 
-    /** Where the rest of a part begins, which others use. */
+    /** Where the rest of a part begins, which has other uses. */
     public static final int BYTES = 64;
 
     private static final int ANNOUNCED_AT = 0;
@@ -56,7 +56,7 @@ public final class HostSteps {
         }
     }
 
-    /** The name of the memory that the words lie in, the same on every rank. */
+    /** The name of the memory with the words, the same on every rank. */
     public String name() {
         return region.name();
     }
@@ -72,7 +72,7 @@ public final class HostSteps {
         awaitAll(ANNOUNCED_AT, call);
     }
 
-    /** All that this rank does for the call is queued. */
+    /** Tells the peers that all of this rank's work for the call is queued. */
     public void queued(int call) {
         // Release: pairs with the acquire in awaitAll on every peer.
         fabric.publish(region, QUEUED_AT, call);
@@ -94,7 +94,7 @@ public final class HostSteps {
         return awaitStage(DRAINED, failed ? PATIENCE_NS : Long.MAX_VALUE);
     }
 
-    /** Whether every rank has soon closed what others have opened to it. */
+    /** Whether every rank has closed what it opened of its peers; waits for a short time. */
     public boolean awaitUnmapped() {
         return awaitStage(UNMAPPED, PATIENCE_NS);
     }
@@ -106,7 +106,7 @@ public final class HostSteps {
         long start = System.nanoTime();
         for (int r = 0; r < awaited.length; r++) {
             for (int looks = 1; !fabric.reached(region, r, RELEASED_AT, stage); looks++) {
-                // A rank that died says nothing any more, so nobody waits for it.
+                // A rank that died writes nothing any more, so no rank waits for it.
                 boolean gone = looks % LOOKS_PER_CHECK == 0 && fabric.isGone(r);
                 if (gone || System.nanoTime() - start > limitNs) {
                     return false;

@@ -36,7 +36,7 @@ final class PeerPointers {
     private final boolean[] sharesGpu;
 
     /**
-     * Collective; all ranks show as many.
+     * Collective; all ranks pass the same number of them.
      *
      * @param at where in each rank's part of the region
      * @param memories how many of {@code own} are memories; the others are events
@@ -136,7 +136,7 @@ final class PeerPointers {
         for (int r = 0; r < opened.length; r++) {
             for (int i = 0; opened[r] && i < pointers[r].length; i++) {
                 long pointer = pointers[r][i];
-                // 0 where opening it has failed.
+                // 0 if it could not be opened.
                 if (pointer != 0 && i < memories) {
                     CudaMemory.ipcClose(pointer);
                 } else if (pointer != 0) {

@@ -16,14 +16,14 @@ public interface Peers extends AutoCloseable {
     /** Where rank {@code rank}'s flags start, as this GPU sees them. */
     long flags(int rank);
 
-    /** What keeps the ranks' host threads in step; null where this rank is alone. */
+    /** What keeps the ranks' host threads in step; null if this rank is alone. */
     HostSteps steps();
 
     /**
      * Waits until no peer reads this rank's memory any more: all have come here, after they have
      * drained their work. Collective.
      *
-     * @return false where a peer did not come, so that memory and events must not be freed
+     * @return false if a peer did not come: then memory and events must not be freed
      */
     boolean awaitRelease(boolean failed);
 

@@ -24,7 +24,7 @@ public final class PinnedBuffer implements AutoCloseable {
         return new PinnedBuffer(CudaMemory.allocateHost(bytes).fill((byte) 0), true);
     }
 
-    /** Memory of somebody else's that is pinned until this is closed: whole pages, none twice. */
+    /** Pins memory of another owner until this is closed: whole pages, each pinned only once. */
     public static PinnedBuffer over(MemorySegment pages) {
         CudaMemory.registerHost(pages);
         return new PinnedBuffer(pages, false);

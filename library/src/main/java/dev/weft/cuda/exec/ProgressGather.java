@@ -119,7 +119,7 @@ public final class ProgressGather implements AutoCloseable {
         return stream;
     }
 
-    /** {@code other} goes on when every rank's copies are done. */
+    /** {@code other} continues when every rank's copies are done. */
     public void join(GpuStream other) {
         gpu.bind();
         ended.join(other);

@@ -26,7 +26,7 @@ public final class RingSteps implements AutoCloseable {
 
     private final RankPlan plan;
 
-    /** Null where this rank is alone, and nothing arrives. */
+    /** Null if this rank is alone: then nothing arrives. */
     private final DevicePeers linked;
 
     private final CopyStreams.Bringers bringers;

@@ -47,7 +47,7 @@ public final class StallWord implements AutoCloseable {
     /** What was raised, if anything. */
     public Optional<Stall> raised() {
         MemorySegment at = details.segment();
-        // Volatile: the device wrote it, and all else before it.
+        // Volatile: the device wrote it last, after everything else.
         if ((int) JAVA_INT.varHandle().getVolatile(at, 0L) == 0) {
             return Optional.empty();
         }

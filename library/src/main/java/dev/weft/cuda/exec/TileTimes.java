@@ -16,7 +16,7 @@ import java.util.List;
 /**
  * When each tile of a product was multiplied, and when its loads stood at a gate, by the device's
  * clock. The kernel writes these times in every call, the later one's over the earlier one's, and
- * the host reads them once a call has ended and somebody asks. One thread at a time.
+ * the host reads them once a call has ended and a timeline is wanted. One thread at a time.
  */
 public final class TileTimes implements AutoCloseable {
 
@@ -43,7 +43,7 @@ public final class TileTimes implements AutoCloseable {
     }
 
     /**
-     * Null where no times are kept.
+     * Null if no times are kept.
      *
      * @param workers that take tiles in turn
      */

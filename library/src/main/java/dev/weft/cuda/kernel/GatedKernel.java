@@ -42,7 +42,7 @@ public record GatedKernel(
      * How one thread block cuts the product.
      *
      * @param rows of a tile of C
-     * @param width columns of a tile, of the widest where a kernel has several
+     * @param width columns of a tile; of the widest, if the kernel has several
      * @param blockK columns of A that are loaded at once
      * @param warps that multiply; others may load
      * @param stages blocks of A and B that shared memory holds
@@ -209,9 +209,9 @@ public record GatedKernel(
     private static final int LEFT_FOR_COPIES = 4;
 
     /**
-     * @param blocks of the grid; 0 for as many as there is room for
+     * @param blocks of the grid; 0 for as many as fit
      * @param share ranks whose grids are on the GPU at the same time and wait for copies within it;
-     *     0 where no grid does
+     *     0 if no grid does
      */
     public static GatedKernel load(
             Gpu gpu,

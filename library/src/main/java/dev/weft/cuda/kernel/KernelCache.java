@@ -31,7 +31,7 @@ public final class KernelCache {
     /** Ready kernels, named by {@link KernelKey#digest}. */
     public static final String READY_PROPERTY = "weft.cuda.kernels";
 
-    /** The cache on disk; by default {@code weft/kernels} where the user's caches are. */
+    /** The cache on disk; by default {@code weft/kernels} in the user's cache folder. */
     public static final String CACHE_PROPERTY = "weft.cuda.cache";
 
     private static final Map<String, Long> LOADED = new HashMap<>();
@@ -89,7 +89,7 @@ public final class KernelCache {
         return image;
     }
 
-    /** Where compiled kernels are kept. */
+    /** The folder of compiled kernels. */
     public static Path cacheFolder() {
         String chosen = System.getProperty(CACHE_PROPERTY);
         return chosen == null ? Machines.hereFolder().resolve("kernels") : Path.of(chosen);

@@ -106,7 +106,7 @@ public final class KernelVariants {
                 HOPPER);
     }
 
-    /** The gated product of any types, which it is told when it is launched. */
+    /** The gated product for any types, which are arguments of the launch. */
     public static KernelKey simtGemm(String architecture) {
         return new KernelKey(SIMT_GEMM, List.of(), architecture);
     }

@@ -7,8 +7,8 @@ import dev.weft.search.TileGrid;
  *
  * @param rows of C that one worker (a thread block, or a cluster of them) computes at once
  * @param width columns of C in a full tile
- * @param middleWidth columns between full and narrow; the full width where the kernel has none
- * @param narrowWidth columns of a narrow tile; the same where the kernel has but one width
+ * @param middleWidth columns between full and narrow; the full width if the kernel has none
+ * @param narrowWidth columns of a narrow tile; the full width if the kernel has only one
  * @param workers that run at the same time
  */
 public record TileShape(int rows, int width, int middleWidth, int narrowWidth, int workers) {

@@ -35,8 +35,8 @@ import java.util.stream.LongStream;
 /**
  * Sums of ranks that read each other's GPU memory. Either the owner of rows multiplies them over
  * everybody's part of K, in one launch (sums in place); finished rows are then copied to everybody
- * if all ranks want them. Or every rank multiplies its part of K, and whoever wants rows adds what
- * all ranks have.
+ * if all ranks want them. Or every rank multiplies its part of K, and each rank adds the parts of
+ * all ranks for the rows that it wants.
  *
  * <p>Streams wait for events alone, which are recorded by then: see {@link DevicePeers}.
  */
@@ -62,7 +62,7 @@ public final class DirectSums implements SumRun {
     private record Push(int peer, DeviceMatrix from, DeviceMatrix to, TimedSpan at) {}
 
     /**
-     * Who has what.
+     * Which rank has which rows and which part of K.
      *
      * @param rows whose rows of C are whose
      * @param inner how K is spread over the ranks
@@ -293,7 +293,7 @@ public final class DirectSums implements SumRun {
 
     @Override
     public void run(int call, View view, GpuStream stream, CallEvents events) {
-        // Everybody's A is in its place, and nobody reads what the call before has left.
+        // All ranks' A are in place, and no rank still reads results of the call before.
         for (int r = 0; r < bringers.length; r++) {
             if (r != rank) {
                 peers.awaitRows(r, call, stream);
@@ -404,7 +404,7 @@ public final class DirectSums implements SumRun {
         return peers;
     }
 
-    /** What peers may read: freed by whoever knows that none does. */
+    /** What peers may read; the operator frees it when none does any more. */
     public List<DeviceBuffer> memory() {
         return memory;
     }

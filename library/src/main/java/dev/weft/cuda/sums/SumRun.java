@@ -38,7 +38,7 @@ public interface SumRun extends AutoCloseable {
      * How sums become results.
      *
      * @param adding adds parts and rounds, no more
-     * @param epilogue null where nothing else is to be done
+     * @param epilogue null if nothing else is to be done
      * @param joins whether the epilogue makes one result of two products
      * @param type of the results
      * @param firstRow the row of C that the results begin with
@@ -66,13 +66,13 @@ public interface SumRun extends AutoCloseable {
     void run(int call, View view, GpuStream stream, CallEvents events);
 
     /**
-     * What the latest call did, which has ended. Null where only its begin and end are known.
+     * What the latest call did, which has ended. Null if only its begin and end are known.
      *
      * @param seenNs when the host saw its end
      */
     Timeline timeline(int call, View view, CallEvents events, long seenNs);
 
-    /** Thread blocks of the product's grid; 0 where this rank multiplies nothing. */
+    /** Thread blocks of the product's grid; 0 if this rank multiplies nothing. */
     int blocks();
 
     /** Copies that a call of this rank issues. */

@@ -55,7 +55,7 @@ final class SumTimeline implements AutoCloseable {
     private record Made(long row, long rows, boolean added, TimedSpan at) {}
 
     /**
-     * @param staged whether threads of the host tell of what moves between the ranks
+     * @param staged whether threads of the host report what moves between the ranks
      */
     SumTimeline(RankPlan plan, SumCopyList list, boolean staged, GatedKernel kernel) {
         this.plan = plan;
@@ -125,7 +125,7 @@ final class SumTimeline implements AutoCloseable {
         }
     }
 
-    /** For rows that every call adds or rounds; null where no times are kept. */
+    /** For rows that every call adds or rounds; null if no times are kept. */
     TimedSpan making(long row, long rows, boolean added) {
         if (!kept) {
             return null;
@@ -135,7 +135,7 @@ final class SumTimeline implements AutoCloseable {
     }
 
     /**
-     * The latest call, which has ended. Null where only its begin and end are known.
+     * The latest call, which has ended. Null if only its begin and end are known.
      *
      * @param movedFromNs when the first copy could begin
      */
