@@ -28,7 +28,7 @@ import java.util.Optional;
  * <p>By default the result has the bits of the product of all of A and B on one GPU of the same
  * kind, for any number of ranks and any cut of K at multiples of 16, and whatever arrives when
  * ({@link dev.weft.plan.Reduction.Order#WHOLE}). It is rounded once, at the end. A call queues its
- * work on the caller's stream and returns.
+ * work on the caller's stream and returns; between hosts, once all that it sends has left.
  *
  * <p>Every call writes its result to the same place: work that uses it must be queued behind the
  * call, before the next one.
@@ -140,7 +140,7 @@ public final class CudaMatmulReduce extends CudaOperator {
 
     @Override
     List<FailureReport.Sent> sent() {
-        return sums.sent();
+        return sums.sent(started());
     }
 
     @Override
@@ -183,7 +183,7 @@ public final class CudaMatmulReduce extends CudaOperator {
     }
 
     /**
-     * With host peers: fp32 sums that they send to a slot of this rank ({@link
+     * With host peers: the sums that they send to a slot of this rank ({@link
      * dev.weft.plan.Reduction}), to be written while no call is under way. Row r is row r of C.
      * Empty if nothing arrives in that slot.
      */

@@ -49,6 +49,7 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
+import java.util.stream.IntStream;
 
 /** Describes a {@link CudaMatmulReduce}. */
 public final class CudaMatmulReduceBuilder
@@ -59,6 +60,13 @@ public final class CudaMatmulReduceBuilder
 
     /** A copy of fewer bytes costs more than those. */
     private static final long CHUNK_BYTES = 8L << 20;
+
+    /** What the kernel that adds can name. */
+    private static final int MOST_PARTS = 64;
+
+    /** Those that send sums; on a GPU they go through host memory. */
+    private static final List<Reduction> THROUGH_LANES =
+            List.of(Reduction.CHAIN, Reduction.MESH_PUSH);
 
     private static final List<Reduction> THROUGH_HOST_MEMORY =
             List.of(Reduction.CHAIN, Reduction.MESH_PUSH, Reduction.SEQUENTIAL);
@@ -72,7 +80,6 @@ public final class CudaMatmulReduceBuilder
     private final List<DeviceOperands.Side> given = new ArrayList<>();
     private Duration deadline = Duration.ofSeconds(30);
     private boolean staged;
-    private DType partType = DType.FP32;
 
     CudaMatmulReduceBuilder(Fabric fabric, Gpu gpu, int rank, boolean all) {
         super(fabric, fabric == null ? rank : fabric.rank(), all);
@@ -96,8 +103,8 @@ public final class CudaMatmulReduceBuilder
     }
 
     /**
-     * This rank's rows of a B in device memory, [its K, N], or [N, its K]. It must stay; with host
-     * peers it is read where it lies if its rows are aligned to 16 bytes, and copied otherwise.
+     * This rank's rows of a B in device memory, [its K, N], or [N, its K]. It must stay. It is
+     * copied if other ranks read it, or if its rows are not aligned to 16 bytes.
      */
     @Override
     public CudaMatmulReduceBuilder b(DeviceMatrix b, boolean transposed) {
@@ -134,12 +141,16 @@ public final class CudaMatmulReduceBuilder
         return this;
     }
 
-    /** Whether this rank's peers are ranks whose GPUs it does not reach, or is not to. */
+    /** Whether sums go from rank to rank through host memory. */
     private boolean isStaged(Sums wanted) {
-        boolean asked = staged || wanted.algorithm() == Reduction.CHAIN;
         return fabric != null
                 && fabric.size() > 1
-                && (asked || wanted.algorithm() == Reduction.MESH_PUSH || !fabric.sharesMemory());
+                && (staged || THROUGH_LANES.contains(wanted.algorithm()) || !fabric.sharesMemory());
+    }
+
+    /** Whether ranks read each other's GPU memory. */
+    private boolean isLinked(Sums wanted) {
+        return fabric != null && !isStaged(wanted);
     }
 
     /** Agrees with the other ranks, loads kernels and reserves memory. Collective. */
@@ -159,12 +170,13 @@ public final class CudaMatmulReduceBuilder
         Sums wanted = sums();
         check(wanted);
         Order order = order(wanted);
-        partType = order == Order.BY_RANK_BF16 ? DType.BF16 : DType.FP32;
         gpu.bind();
         agree(order);
         if (fabric != null) {
             Agreement sides = new Agreement(fabric);
             sides.on("whether sums go through host memory", bit(isStaged(wanted)));
+            // Kernels differ in their tiles and in how they sum; -Dweft.cuda.kernel sets one.
+            sides.on("the number of the kernel", GatedKernel.Kind.of(gpu).ordinal());
             for (int i = 0; i < given.size(); i++) {
                 sides.on(
                         "whether B number " + i + " is transposed", bit(given.get(i).transposed()));
@@ -177,7 +189,7 @@ public final class CudaMatmulReduceBuilder
                     Candidate.of(each.writer(wanted.inner(), wanted.all()), wanted.cut(), 0, 1));
         }
         if (candidates.size() == 1) {
-            return operator(wanted, candidates.getFirst());
+            return operator(wanted, order, candidates.getFirst());
         }
         try (GpuStream stream = GpuStream.create()) {
             AutoChoice.Choice<CudaMatmulReduce> choice =
@@ -185,7 +197,7 @@ public final class CudaMatmulReduceBuilder
                             fabric,
                             candidates,
                             new OperatorTrial<>(
-                                    one -> operator(wanted, one), a -> fill(a, stream)));
+                                    one -> operator(wanted, order, one), a -> fill(a, stream)));
             return choice.prepared().among(choice.candidates());
         }
     }
@@ -205,7 +217,7 @@ public final class CudaMatmulReduceBuilder
                     "a product of M %d and K %d on a GPU: expected K of at least 1, and M of at most %d"
                             .formatted(m, k, CudaAllGatherMatmulBuilder.MAX_ROWS));
         }
-        boolean linked = fabric != null && !isStaged(wanted);
+        boolean linked = isLinked(wanted);
         List<Reduction> possible = linked ? BETWEEN_GPUS : THROUGH_HOST_MEMORY;
         // One rank alone sends nothing, whatever the algorithm.
         boolean any = fabric != null && fabric.size() == 1;
@@ -234,7 +246,11 @@ public final class CudaMatmulReduceBuilder
                     "order %s of %s operands on a GPU: expected bf16 operands"
                             .formatted(order.label(), wanted.aType().label()));
         }
-        if (order != Order.WHOLE || fits(SUM_QUANTUM)) {
+        if (order != Order.WHOLE) {
+            checkParts(wanted, order);
+            return order;
+        }
+        if (fits(SUM_QUANTUM)) {
             return order;
         }
         String cut =
@@ -244,15 +260,26 @@ public final class CudaMatmulReduceBuilder
             throw new IllegalArgumentException(
                     cut + ": for order whole expected multiples, or order by-rank");
         }
+        checkParts(wanted, Order.BY_RANK);
         Fallback.tell("sums in order by-rank", cut + "; cut it at multiples for order whole");
         return Order.BY_RANK;
+    }
+
+    private static void checkParts(Sums wanted, Order order) {
+        Shards inner = wanted.inner();
+        long parts = IntStream.range(0, inner.ranks()).filter(r -> inner.rows(r) > 0).count();
+        if (parts > MOST_PARTS) {
+            throw new IllegalArgumentException(
+                    "sums of %d ranks in order %s on a GPU: expected at most %d, or order whole"
+                            .formatted(parts, order.label(), MOST_PARTS));
+        }
     }
 
     private List<Reduction> tried(Sums wanted, Order order) {
         if (wanted.algorithm() != Reduction.AUTO) {
             return List.of(wanted.algorithm());
         }
-        if (fabric != null && !isStaged(wanted)) {
+        if (isLinked(wanted)) {
             return List.of(order == Order.WHOLE ? Reduction.DIRECT : Reduction.SEQUENTIAL);
         }
         return order == Order.WHOLE
@@ -291,11 +318,14 @@ public final class CudaMatmulReduceBuilder
                 () -> PlanChecker.checkGiven(plans, hosts, wanted.inner(), wanted.all()));
     }
 
-    private CudaMatmulReduce operator(Sums wanted, Candidate candidate) {
+    private CudaMatmulReduce operator(Sums wanted, Order order, Candidate candidate) {
         Deque<AutoCloseable> made = new ArrayDeque<>();
         try (GpuStream stream = GpuStream.create()) {
-            boolean linked = fabric != null && !isStaged(wanted);
-            int share = isStaged(wanted) ? CudaAllGatherMatmulFactory.sharers(fabric, gpu) : 0;
+            boolean linked = isLinked(wanted);
+            DType partType = order == Order.BY_RANK_BF16 ? DType.BF16 : DType.FP32;
+            // Only in this order do grids wait for other ranks.
+            boolean waits = isStaged(wanted) && order == Order.WHOLE;
+            int share = waits ? CudaAllGatherMatmulFactory.sharers(fabric, gpu) : 0;
             List<GatedKernel> kernels = kernels(wanted, partType, share > 1 ? share : 0);
             TileShape shape = kernels.getFirst().shape();
             List<RankPlan> plans = plans(wanted, candidate, shape.rows());
@@ -378,9 +408,9 @@ public final class CudaMatmulReduceBuilder
         if (fabric == null) {
             peers = new HostPeers(rank, DType.FP32, 0, 0, own, buffers.flags());
             made.push(peers);
-            exchange = new HostPeerSums(list, wanted.columns(), partType, plan.ranks());
+            exchange = new HostPeerSums(list, wanted.columns(), factors.partType(), plan.ranks());
         } else {
-            SumMemory host = new SumMemory(fabric, plans, wanted.inner(), null, partType);
+            SumMemory host = new SumMemory(fabric, plans, wanted.inner(), null, factors.partType());
             peers = new StagedPeers(fabric, host.region(), host.sumsAt(), own, buffers.flags());
             made.push(peers);
             long productNs = CallEvents.productNs(work(wanted));

@@ -18,6 +18,7 @@ import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
 import org.junit.jupiter.api.BeforeEach;
@@ -166,6 +167,79 @@ class StagedSumsIT {
                         runRanks(p, all, reduction, 0);
                     }
                     roundedPartsAreAdded(p, all, arena);
+                }
+            }
+        }
+    }
+
+    /** Rows that nobody adds to are a result as they are, and must still be sent. */
+    @Test
+    void ranksWithoutRowsGetThoseOfOthers() {
+        try (Arena arena = Arena.ofShared()) {
+            for (Shards inner : List.of(Shards.of(0, 64), Shards.of(64, 0), Shards.of(32, 32))) {
+                for (DType out : List.of(DType.BF16, DType.FP32)) {
+                    SumProblem p =
+                            SumProblem.random(
+                                    arena, Shards.of(300, 0), inner, 40, DType.BF16, out, false);
+                    for (Reduction reduction : REDUCTIONS) {
+                        runRanks(p, true, reduction, 0);
+                    }
+                    roundedPartsAreAdded(p, true, arena);
+                }
+            }
+        }
+    }
+
+    /** Their columns together are as wide as a padded row of one of them on the device. */
+    @Test
+    void narrowProductsSideBySideDoNotDisturbEachOther() {
+        try (Arena arena = Arena.ofShared()) {
+            for (long[] widths : new long[][] {{1, 3}, {5, 3}, {3, 1}}) {
+                List<SumProblem> each = new ArrayList<>();
+                SumProblem first = null;
+                for (long n : widths) {
+                    SumProblem one =
+                            SumProblem.random(
+                                    arena,
+                                    Shards.of(200, 100),
+                                    Shards.of(16, 32),
+                                    n,
+                                    DType.FP16,
+                                    DType.FP32,
+                                    false);
+                    first = first == null ? one : first;
+                    each.add(
+                            new SumProblem(
+                                    one.rows(),
+                                    one.inner(),
+                                    first.a(),
+                                    one.b(),
+                                    false,
+                                    DType.FP32));
+                }
+                for (Reduction reduction : REDUCTIONS) {
+                    List<Matrix> whole =
+                            each.stream().map(p -> expected(p, reduction, arena)).toList();
+                    SumProblem second = each.get(1);
+                    onRanks(
+                            each.getFirst(),
+                            true,
+                            (builder, rank) ->
+                                    builder.b(second.b(second.begin(rank), second.end(rank)), false)
+                                            .algorithm(reduction)
+                                            .chunkRows(70),
+                            (fabric, op) -> {
+                                Matrix a = second.aOf(fabric.rank());
+                                for (int call = 0; call < 3; call++) {
+                                    SumProblem.callPoisoned(gpu, op, a);
+                                    for (int i = 0; i < whole.size(); i++) {
+                                        SumProblem.assertSame(
+                                                whole.get(i),
+                                                SumProblem.download(op.product(i), arena),
+                                                reduction + ", product " + i);
+                                    }
+                                }
+                            });
                 }
             }
         }
@@ -362,6 +436,7 @@ class StagedSumsIT {
                                                 () -> op.callInPlace(View.PIPELINED));
                                 assertEquals(1, end.peer(), end.getMessage());
                                 assertEquals(2, end.report().orElseThrow().call());
+                                assertEquals(List.of(), end.report().orElseThrow().sent());
                             }
                         }
                     });

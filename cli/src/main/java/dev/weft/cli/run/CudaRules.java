@@ -92,6 +92,12 @@ public final class CudaRules {
                     execution.peers(),
                     String.join(", ", possible.stream().map(Reduction::label).toList()));
         }
+        if (execution.summing().order() == Reduction.Order.BY_RANK_BF16
+                && problem.aType() != DType.BF16) {
+            throw new UsageException(
+                    "--order %s of %s operands: on the GPU expected --dtype bf16",
+                    Reduction.Order.BY_RANK_BF16.label(), problem.aType().label());
+        }
         for (List<Integer> group : problem.replicaGroups().groups()) {
             Shards inner = problem.inner(group.getFirst());
             boolean fits =

@@ -91,16 +91,25 @@ final class CudaSumsRank implements RankSite<DeviceMatrix> {
 
     @Override
     public Operator<DeviceMatrix> prepare() {
-        return prepare(execution.summing().reduction(), execution.summing().order());
+        return builder(execution.summing().reduction(), execution.summing().order()).prepare();
     }
 
     @Override
     public Operator<DeviceMatrix> prepareSequential() {
         Order asked = execution.summing().order();
-        return prepare(Reduction.SEQUENTIAL, asked == Order.WHOLE ? Order.BY_RANK : asked);
+        CudaMatmulReduceBuilder builder =
+                builder(Reduction.SEQUENTIAL, asked == Order.WHOLE ? Order.BY_RANK : asked);
+        // Sums take the same way in both.
+        return (isStaged() ? builder.staged() : builder).prepare();
     }
 
-    private Operator<DeviceMatrix> prepare(Reduction reduction, Order order) {
+    private boolean isStaged() {
+        return group != null
+                && List.of(Reduction.CHAIN, Reduction.MESH_PUSH)
+                        .contains(execution.summing().reduction());
+    }
+
+    private CudaMatmulReduceBuilder builder(Reduction reduction, Order order) {
         boolean all = problem.sums().all();
         CudaMatmulReduceBuilder builder =
                 group == null
@@ -111,8 +120,7 @@ final class CudaSumsRank implements RankSite<DeviceMatrix> {
         return builder.deadline(execution.deadline())
                 .algorithm(reduction)
                 .order(order)
-                .epilogue(epilogue)
-                .prepare();
+                .epilogue(epilogue);
     }
 
     @Override

@@ -220,6 +220,7 @@ class SummedRunTest {
                 "-r cuda --engine cublas | --engine cublas with --run-mode cuda and --op",
                 "-r cuda --algorithm ring | --algorithm ring with --peers device: on the GPU",
                 "-r cuda --peers host --algorithm direct | direct with --peers host: on the GPU",
+                "-r cuda --order by-rank-bf16 | of fp16 operands: on the GPU expected --dtype bf16",
                 "-r cuda --k-parts 24,8 | parts of K of 24,8 in order whole: GPUs sum 16 k",
                 "--slow 1=2 | --slow {1=2.0} slows simulated ranks",
                 "--algorithm tree | --algorithm with --op matmul-allreduce: unknown algorithm",

@@ -23,9 +23,9 @@ import java.util.List;
 import java.util.stream.Stream;
 
 /**
- * An operator's epilogue on its GPU: makes rows of results out of fp32 sums. The parts of all ranks
- * are added in rank order, the steps are applied, and the values are rounded once. The bits are
- * those of the CPU's epilogue. Nothing is allocated in a call. One thread at a time.
+ * An operator's epilogue on its GPU: makes rows of results out of sums. The parts of all ranks are
+ * added in rank order, the steps are applied, and the values are rounded once. The bits are those
+ * of the CPU's epilogue. Nothing is allocated in a call. One thread at a time.
  */
 public final class DeviceEpilogue implements AutoCloseable {
 

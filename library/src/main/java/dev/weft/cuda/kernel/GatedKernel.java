@@ -308,8 +308,7 @@ public record GatedKernel(
         }
         if (fitting < cluster) {
             throw new IllegalArgumentException(
-                    ("%s ranks that copy within %s: expected fewer, or algorithm direct or"
-                                    + " sequential")
+                    "%s ranks whose grids wait side by side on %s: expected fewer, or algorithm direct or sequential"
                             .formatted(share, gpu));
         }
         if (blocks > fitting || blocks > 0 && blocks < cluster) {

@@ -80,31 +80,19 @@ public final class HostPeerSums implements SumExchange {
     }
 
     @Override
-    public long incoming(Move move, int call) {
-        return address(incoming[move.product()][move.slot()], move);
+    public Place incoming(Move move, int call) {
+        return place(incoming[move.product()][move.slot()], move);
     }
 
     @Override
-    public long outgoing(Move move, int call) {
-        return address(outgoing[move.product()][move.slot()], move);
+    public Place outgoing(Move move, int call) {
+        return place(outgoing[move.product()][move.slot()], move);
     }
 
-    private static long address(Matrix host, Move move) {
-        return host.data().address() + host.offset(move.row(), move.col());
-    }
-
-    @Override
-    public long incomingPitchBytes(Move move) {
-        return pitchBytes(incoming[move.product()][move.slot()]);
-    }
-
-    @Override
-    public long outgoingPitchBytes(Move move) {
-        return pitchBytes(outgoing[move.product()][move.slot()]);
-    }
-
-    private static long pitchBytes(Matrix host) {
-        return host.rowPitch() * host.dtype().bytes();
+    private static Place place(Matrix host, Move move) {
+        return new Place(
+                host.data().address() + host.offset(move.row(), move.col()),
+                host.rowPitch() * host.dtype().bytes());
     }
 
     @Override

@@ -35,9 +35,11 @@ import java.util.Map;
  *
  * <p>Two streams copy in, in turn, so that one moves bytes while the other raises a flag: the tiles
  * that start from a block of sums wait for its flag. Two copy out: they wait for a block's counter,
- * which the tiles raise as they are stored. A wait is queued only after all that it waits for, so
- * it does not matter which streams share a queue of the hardware. It ends even if the sums do not
- * come: then the tiles' own deadline passes, and the grid drains and counts.
+ * which the tiles raise as they are stored. A stream's wait is queued only after all that it waits
+ * for, except for a grid; so it does not matter which streams share a queue of the hardware. A grid
+ * that waits for another rank's sums has nothing queued behind it that this rank needs before. All
+ * waits end even if sums do not come: the tiles' deadline passes, or closing the operator raises
+ * their flags, and the grid drains and counts.
  */
 public final class HostSums implements SumRun {
 
@@ -76,6 +78,9 @@ public final class HostSums implements SumRun {
     private int brought;
 
     private int sent;
+
+    /** Products of the call whose grids are queued: what they make can be waited for. */
+    private int launched;
 
     /**
      * Rows that are made once a flag is raised, or at once if it is -1.
@@ -191,6 +196,7 @@ public final class HostSums implements SumRun {
         List<Parts> parts = list.results();
         boolean inPlace =
                 finish.epilogue() == null
+                        && list.late().isEmpty()
                         && parts.stream()
                                 .flatMap(part -> part.slots().stream())
                                 .allMatch(slot -> sums[i][slot].dtype() == finish.type())
@@ -244,18 +250,26 @@ public final class HostSums implements SumRun {
             ready.forEach(product -> product.launch(call & 1, call, stream));
             return;
         }
-        exchange.begin(call);
+        exchange.begin(call, stream);
         boolean multiplies = view == View.PIPELINED;
         boolean counts = multiplies && !productFirst;
+        if (counts) {
+            counted++;
+        }
         if (counts && !exchange.isStaged()) {
             bring(Math.min(LEAD, list.in().size()), call);
         }
-        if (multiplies) {
-            products.forEach(product -> product.launch(call & 1, call, stream));
+        launched = 0;
+        for (int i = 0; multiplies && i < products.size(); i++) {
+            products.get(i).launch(call & 1, call, stream);
+            launched++;
+            if (counts && exchange.isStaged()) {
+                // The next grid would otherwise be pending behind one that waits for other ranks.
+                move(list.inOfProducts(launched), call, true);
+            }
         }
-        if (counts) {
-            counted++;
-        } else if (multiplies) {
+        launched = Integer.MAX_VALUE;
+        if (multiplies && productFirst) {
             events.gathered(call, stream);
             enter(stream);
         }
@@ -273,7 +287,6 @@ public final class HostSums implements SumRun {
         }
         move(list.in().size(), call, counts);
         if (multiplies) {
-            // Rows are rounded as they come, while others come and go.
             finished.forEach(made -> make(made, call, stream));
         }
         join(stream);
@@ -313,7 +326,11 @@ public final class HostSums implements SumRun {
     }
 
     private boolean canSend() {
-        return sent < list.out().size() && list.out().get(sent).after() <= brought;
+        if (sent == list.out().size()) {
+            return false;
+        }
+        Move next = list.out().get(sent);
+        return next.after() <= brought && next.product() < launched;
     }
 
     private void await(Move move, int call, GpuStream on) {
@@ -331,14 +348,15 @@ public final class HostSums implements SumRun {
             Move move = list.in().get(brought);
             GpuStream on = in.get(brought & 1);
             exchange.awaitArrival(move, call);
+            SumExchange.Place from = exchange.incoming(move, call);
             DeviceMatrix to = sums[move.product()][move.slot()];
             copy(
                     to.at(move.row() - firstRows[move.slot()], move.col()),
                     to.pitchBytes(),
-                    exchange.incoming(move, call),
-                    exchange.incomingPitchBytes(move),
-                    to,
-                    move,
+                    from.address(),
+                    from.pitchBytes(),
+                    move.cols() * to.dtype().bytes(),
+                    move.rows(),
                     on);
             CudaStreams.writeValue32(on.handle(), flags + 4L * move.word(), call);
             told.brought(brought, call, on);
@@ -347,31 +365,24 @@ public final class HostSums implements SumRun {
 
     private void send(Move move, int call, GpuStream on) {
         DeviceMatrix from = sums[move.product()][move.fromSlot()];
+        SumExchange.Place to = exchange.outgoing(move, call);
         copy(
-                exchange.outgoing(move, call),
-                exchange.outgoingPitchBytes(move),
+                to.address(),
+                to.pitchBytes(),
                 from.at(move.row() - firstRows[move.fromSlot()], move.col()),
                 from.pitchBytes(),
-                from,
-                move,
+                move.cols() * from.dtype().bytes(),
+                move.rows(),
                 on);
-        exchange.copiedOut(move, call, on);
+        exchange.copiedOut(call, on);
     }
 
     private static void copy(
-            long to,
-            long toPitch,
-            long from,
-            long fromPitch,
-            DeviceMatrix of,
-            Move move,
-            GpuStream on) {
-        if (toPitch == fromPitch && move.cols() == of.cols()) {
-            // Whole rows with their padding are one piece.
-            CudaMemory.copyAsync(to, from, move.rows() * toPitch, on.handle());
+            long to, long toPitch, long from, long fromPitch, long width, long rows, GpuStream on) {
+        if (width == toPitch && width == fromPitch) {
+            CudaMemory.copyAsync(to, from, rows * width, on.handle());
         } else {
-            long width = move.cols() * of.dtype().bytes();
-            CudaMemory.copy2dAsync(to, toPitch, from, fromPitch, width, move.rows(), on.handle());
+            CudaMemory.copy2dAsync(to, toPitch, from, fromPitch, width, rows, on.handle());
         }
     }
 
@@ -444,8 +455,8 @@ public final class HostSums implements SumRun {
     }
 
     @Override
-    public List<FailureReport.Sent> sent() {
-        return exchange.sent();
+    public List<FailureReport.Sent> sent(int call) {
+        return exchange.sent(call);
     }
 
     @Override

@@ -14,6 +14,7 @@ import dev.weft.op.exec.Releases;
 import dev.weft.op.exec.SumMemory;
 import dev.weft.op.exec.Team;
 import dev.weft.plan.RankPlan;
+import dev.weft.plan.RankPlan.Lane;
 import dev.weft.plan.Reduction;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
@@ -59,14 +60,16 @@ public final class StagedSums implements SumExchange {
 
     private final int[] left;
 
-    /** By copy out: the latest call in which it ended. */
+    /** By copy out: the latest call in which it ended; then the latest call that has begun. */
     private final PinnedBuffer words;
 
     private final List<LaneWorker> lanes = new ArrayList<>();
     private final Team team;
     private final AtomicReference<Throwable> failure = new AtomicReference<>();
     private volatile boolean closing;
-    private int queued;
+
+    /** Copies out of the call; written by the thread that calls the operator. */
+    private volatile int queued;
 
     /**
      * @param columns of each product; in host memory their rows are side by side
@@ -96,32 +99,38 @@ public final class StagedSums implements SumExchange {
         }
         // Every chunk has its own place, so no buffer is ever released.
         Releases none = new Releases(plan, fabric, null, 1);
-        plan.lanes()
-                .forEach(
-                        lane ->
-                                lanes.add(
-                                        new LaneWorker(
-                                                lane, plan, fabric, memory, state, none, -1)));
-        List<Runnable> tasks = new ArrayList<>(lanes);
-        tasks.add(
-                new Runnable() {
-                    @Override
-                    public void run() {
-                        tellLanes();
-                    }
+        this.words = PinnedBuffer.allocate(4L * (copies.length + 1));
+        try {
+            for (Lane lane : plan.lanes()) {
+                lanes.add(new LaneWorker(lane, plan, fabric, memory, state, none, -1));
+            }
+            List<Runnable> tasks = new ArrayList<>(lanes);
+            tasks.add(new Stage());
+            this.team =
+                    new Team(
+                            "weft-" + fabric.worldRank(rank),
+                            tasks.toArray(Runnable[]::new),
+                            task -> {},
+                            this::failed);
+        } catch (RuntimeException | Error e) {
+            lanes.forEach(LaneWorker::close);
+            words.close();
+            throw e;
+        }
+    }
 
-                    @Override
-                    public String toString() {
-                        return "stage";
-                    }
-                });
-        this.words = PinnedBuffer.allocate(4L * Math.max(1, copies.length));
-        this.team =
-                new Team(
-                        "weft-" + fabric.worldRank(rank),
-                        tasks.toArray(Runnable[]::new),
-                        task -> {},
-                        this::failed);
+    /** Tells lanes of chunks that are in host memory. */
+    private final class Stage implements Runnable {
+
+        @Override
+        public void run() {
+            tellLanes();
+        }
+
+        @Override
+        public String toString() {
+            return "stage";
+        }
     }
 
     @Override
@@ -130,20 +139,23 @@ public final class StagedSums implements SumExchange {
     }
 
     @Override
-    public void begin(int call) {
+    public void begin(int call, GpuStream stream) {
         queued = 0;
+        CudaStreams.writeValue32(stream.handle(), words.address() + 4L * copies.length, call);
         state.call = call;
         state.view = View.PIPELINED;
         team.start();
     }
 
-    /** On a thread of its own: tells lanes of chunks that are in host memory. */
     private void tellLanes() {
         int call = state.call;
-        long startNs = System.nanoTime();
         System.arraycopy(pieces, 0, left, 0, pieces.length);
+        // What the caller has queued before may take long.
+        if (!awaitWord(copies.length, call)) {
+            return;
+        }
         for (int i = 0; i < copies.length; i++) {
-            if (!awaitCopied(i, call, startNs)) {
+            if (!awaitWord(i, call)) {
                 return;
             }
             int tag = copies[i].tag();
@@ -157,24 +169,25 @@ public final class StagedSums implements SumExchange {
         }
     }
 
-    /** Whether the copy has ended; otherwise the call has failed. */
-    private boolean awaitCopied(int copy, int call, long startNs) {
-        long sinceNs = System.nanoTime();
+    /** Whether the device has written the word; otherwise the call has failed. */
+    private boolean awaitWord(int word, int call) {
+        long startNs = System.nanoTime();
         // Acquire: pairs with the stream's write, which comes after the copy.
-        while ((int) WORD.getAcquire(words.segment(), 4L * copy) != call) {
+        while ((int) WORD.getAcquire(words.segment(), 4L * word) != call) {
             if (closing || failure.get() != null) {
                 return false;
             }
             long now = System.nanoTime();
-            if (now - sinceNs < SPIN_NS) {
+            if (now - startNs < SPIN_NS) {
                 Thread.onSpinWait();
-            } else {
-                // A long product, of this call or the one before, is no stall.
-                if (now - startNs < productNs) {
-                    fabric.worked();
-                }
-                LockSupport.parkNanos(PARK_NS);
+                continue;
             }
+            // A device at work is no stall: with what was queued before the call, or, for as long
+            // as a product can take, with what a queued copy waits for.
+            if (word == copies.length || word < queued && now - startNs < productNs) {
+                fabric.worked();
+            }
+            LockSupport.parkNanos(PARK_NS);
         }
         return true;
     }
@@ -187,51 +200,36 @@ public final class StagedSums implements SumExchange {
                     memory.region(), rank, flag, call, memory.arrival(move.slot(), move.tag()));
         } catch (RuntimeException e) {
             failed(e);
+            // Their waits have ended with the fabric: an error tells what they have sent.
+            team.await();
             throw cause();
         }
     }
 
     @Override
-    public long incoming(Move move, int call) {
-        return address(move, call);
+    public Place incoming(Move move, int call) {
+        return place(move, call);
     }
 
     @Override
-    public long outgoing(Move move, int call) {
-        return address(move, call);
+    public Place outgoing(Move move, int call) {
+        return place(move, call);
     }
 
     /** Sums that are rounded before they are sent begin where fp32 ones would. */
-    private long address(Move move, int call) {
+    private Place place(Move move, int call) {
         Matrix sums = memory.sums(move.slot(), call);
+        DType type = move.fromSlot() == Reduction.WHOLE ? DType.FP32 : memory.wire();
         long row = sums.offset(move.row() - memory.firstRow(move.slot()), 0);
-        long col = firstCols[move.product()] + move.col();
-        return sums.data().address() + row + col * elementBytes(move);
-    }
-
-    private int elementBytes(Move move) {
-        boolean whole = move.fromSlot() == Reduction.WHOLE;
-        return (whole ? DType.FP32 : memory.wire()).bytes();
+        long col = (firstCols[move.product()] + move.col()) * type.bytes();
+        return new Place(sums.data().address() + row + col, sums.rowPitch() * sums.dtype().bytes());
     }
 
     @Override
-    public long incomingPitchBytes(Move move) {
-        return pitchBytes(move);
-    }
-
-    @Override
-    public long outgoingPitchBytes(Move move) {
-        return pitchBytes(move);
-    }
-
-    private long pitchBytes(Move move) {
-        Matrix sums = memory.sums(move.slot(), 0);
-        return sums.rowPitch() * sums.dtype().bytes();
-    }
-
-    @Override
-    public void copiedOut(Move move, int call, GpuStream on) {
-        CudaStreams.writeValue32(on.handle(), words.address() + 4L * queued++, call);
+    public void copiedOut(int call, GpuStream on) {
+        int copy = queued;
+        CudaStreams.writeValue32(on.handle(), words.address() + 4L * copy, call);
+        queued = copy + 1;
     }
 
     @Override
@@ -255,7 +253,10 @@ public final class StagedSums implements SumExchange {
     }
 
     @Override
-    public List<FailureReport.Sent> sent() {
+    public List<FailureReport.Sent> sent(int call) {
+        if (state.call != call) {
+            return List.of();
+        }
         return lanes.stream().map(LaneWorker::sent).toList();
     }
 

@@ -111,6 +111,16 @@ public record SumCopyList(
         return new Writer(plan, columns, shape, staged, rounded).write(all);
     }
 
+    /**
+     * How many of the copies to this rank bring what the first {@code count} products start from.
+     */
+    public int inOfProducts(int count) {
+        return (int)
+                in.stream()
+                        .filter(move -> move.slot() == Reduction.PARTIAL && move.product() < count)
+                        .count();
+    }
+
     /** How many of the copies to this rank come before those of whole sums. */
     public int inBeforeWhole() {
         return (int) in.stream().filter(move -> move.slot() != Reduction.WHOLE).count();

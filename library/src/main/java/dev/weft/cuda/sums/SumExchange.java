@@ -15,32 +15,33 @@ public interface SumExchange extends AutoCloseable {
     /** Whether sums come while the call runs: until they do, their copies cannot be queued. */
     boolean isStaged();
 
-    /** A call's copies will be queued from now on. */
-    default void begin(int call) {}
+    /**
+     * The first row of a rectangle in host memory.
+     *
+     * @param pitchBytes from one row to the next
+     */
+    record Place(long address, long pitchBytes) {}
+
+    /** A call's copies will be queued from now on, behind what is on {@code stream} by now. */
+    default void begin(int call, GpuStream stream) {}
 
     /** Returns when the host memory that a copy to this rank reads has been written. */
     default void awaitArrival(Move move, int call) {}
 
-    /** The address of what a copy to this rank reads. */
-    long incoming(Move move, int call);
+    /** What a copy to this rank reads. */
+    Place incoming(Move move, int call);
 
-    /** The address that a copy from this rank writes to. */
-    long outgoing(Move move, int call);
+    /** What a copy from this rank writes to. */
+    Place outgoing(Move move, int call);
 
-    /** Bytes from one row to the next of what a copy to this rank reads. */
-    long incomingPitchBytes(Move move);
-
-    /** Likewise of what a copy from this rank writes to. */
-    long outgoingPitchBytes(Move move);
-
-    /** Has {@code on} tell of the end of a copy from this rank, which it has just been given. */
-    default void copiedOut(Move move, int call, GpuStream on) {}
+    /** Queues, behind a copy from this rank, the signal that it has ended. */
+    default void copiedOut(int call, GpuStream on) {}
 
     /** Returns when all that the call has copied out has been sent. */
     default void end() {}
 
-    /** What was sent in the latest call, for an error. */
-    default List<FailureReport.Sent> sent() {
+    /** What was sent in a call that is the latest, for an error; none before it begins. */
+    default List<FailureReport.Sent> sent(int call) {
         return List.of();
     }
 

@@ -78,8 +78,8 @@ public interface SumRun extends AutoCloseable {
     /** Copies that a call of this rank issues. */
     int copies();
 
-    /** What was sent in the latest call, for an error. */
-    default List<FailureReport.Sent> sent() {
+    /** What was sent in a call that is the latest, for an error; none before it begins. */
+    default List<FailureReport.Sent> sent(int call) {
         return List.of();
     }
 

@@ -22,6 +22,7 @@ import java.util.List;
  *
  * <pre>
  * byte 0      4 bytes       start word: the number of the latest call this rank has started
+ * bytes 32, 48  4 bytes     words of operators on GPUs
  * byte 256    4 bytes each  flags, one per slot and chunk: the number of the latest call in which
  *                           it arrived; then two more per chunk, which the rank raises for its own
  *                           lanes: multiplied, and summed
@@ -34,7 +35,8 @@ import java.util.List;
  * and its chunk's place are written by the one rank whose lane delivers it.
  *
  * <p>Reuse: a rank starts a call once every peer has started the one before. So peers write into
- * the half that this rank used two calls ago, or into the one it is using.
+ * the half that this rank used two calls ago, or into the one it is using. On GPUs, where a rank
+ * starts a call once all have ended the one before, both halves of the sums are the same memory.
  */
 public final class SumMemory implements LaneMemory {
 
@@ -97,7 +99,7 @@ public final class SumMemory implements LaneMemory {
                 lane.transfers().forEach(this::arrives);
             }
         }
-        this.region = fabric.allocate(slotAt(rank, 1, slots));
+        this.region = fabric.allocate(slotAt(rank, OperatorMemory.HALVES - 1, slots));
         this.inputs = new Matrix[OperatorMemory.HALVES][ranks];
         this.sums = new Matrix[OperatorMemory.HALVES][slots];
         for (int half = 0; half < OperatorMemory.HALVES; half++) {
@@ -189,8 +191,9 @@ public final class SumMemory implements LaneMemory {
 
     private long slotAt(int of, int half, int slot) {
         long at = inputAt(of, OperatorMemory.HALVES);
-        for (int h = 0; h <= half; h++) {
-            for (int s = 0; s < (h == half ? slot : slots); s++) {
+        int last = aType == null ? 0 : half;
+        for (int h = 0; h <= last; h++) {
+            for (int s = 0; s < (h == last ? slot : slots); s++) {
                 at += toPage(Math.multiplyExact(slotRows(of, s), pitchBytes(s)));
             }
         }
