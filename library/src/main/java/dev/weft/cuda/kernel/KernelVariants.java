@@ -47,6 +47,7 @@ public final class KernelVariants {
                     MMA_GEMM,
                     SIMT_GEMM,
                     "hopper.cuh",
+                    "mma.cuh",
                     "schedule.cuh",
                     "wgmma.cuh");
 
