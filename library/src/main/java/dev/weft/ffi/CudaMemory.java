@@ -1,9 +1,10 @@
 package dev.weft.ffi;
 
 import static dev.weft.ffi.CudaLibrary.ask;
-import static dev.weft.ffi.CudaLibrary.clearedScratch;
 import static dev.weft.ffi.CudaLibrary.make;
 import static dev.weft.ffi.CudaLibrary.scratch;
+import static dev.weft.ffi.CudaLibrary.words;
+import static dev.weft.ffi.CudaLibrary.wordsInScratch;
 import static java.lang.foreign.MemoryLayout.sequenceLayout;
 import static java.lang.foreign.MemoryLayout.structLayout;
 import static java.lang.foreign.ValueLayout.JAVA_BYTE;
@@ -39,17 +40,6 @@ public final class CudaMemory {
     static final StructLayout IPC_HANDLE_LAYOUT =
             structLayout(sequenceLayout(IPC_HANDLE_BYTES, JAVA_BYTE));
 
-    /** Offsets in a CUDA_MEMCPY2D. */
-    private static final long SRC_MEMORY_TYPE = 16;
-
-    private static final long SRC_DEVICE = 32;
-    private static final long SRC_PITCH = 48;
-    private static final long DST_MEMORY_TYPE = 72;
-    private static final long DST_DEVICE = 88;
-    private static final long DST_PITCH = 104;
-    private static final long WIDTH = 112;
-    private static final long HEIGHT = 120;
-
     /** A batch of one copy in scratch memory: its three arrays, its attributes and their index. */
     private static final long BATCH_DST = 0;
 
@@ -59,8 +49,6 @@ public final class CudaMemory {
 
     /** A CUmemcpyAttributes: access order, two location hints of 8 bytes each, flags. */
     private static final long BATCH_ATTRIBUTES = 32;
-
-    private static final long FLAGS = BATCH_ATTRIBUTES + 20;
 
     private static final BoundLibrary DRIVER = CudaLibrary.DRIVER;
     private static final NativeFunction ALLOCATE = DRIVER.function("cuMemAlloc_v2", "PP");
@@ -198,16 +186,25 @@ public final class CudaMemory {
             long widthBytes,
             long rows,
             long stream) {
-        MemorySegment copy = clearedScratch();
-        copy.set(JAVA_INT, SRC_MEMORY_TYPE, UNIFIED_MEMORY);
-        copy.set(JAVA_LONG, SRC_DEVICE, src);
-        copy.set(JAVA_LONG, SRC_PITCH, srcPitch);
-        copy.set(JAVA_INT, DST_MEMORY_TYPE, UNIFIED_MEMORY);
-        copy.set(JAVA_LONG, DST_DEVICE, dst);
-        copy.set(JAVA_LONG, DST_PITCH, dstPitch);
-        copy.set(JAVA_LONG, WIDTH, widthBytes);
-        copy.set(JAVA_LONG, HEIGHT, rows);
-        int code = COPY_RECTANGLE.call(copy.address(), stream);
+        // A CUDA_MEMCPY2D: x, y, type, host, device, array, pitch of both sides, and the size.
+        long[] copy = words();
+        copy[0] = 0;
+        copy[1] = 0;
+        copy[2] = UNIFIED_MEMORY;
+        copy[3] = 0;
+        copy[4] = src;
+        copy[5] = 0;
+        copy[6] = srcPitch;
+        copy[7] = 0;
+        copy[8] = 0;
+        copy[9] = UNIFIED_MEMORY;
+        copy[10] = 0;
+        copy[11] = dst;
+        copy[12] = 0;
+        copy[13] = dstPitch;
+        copy[14] = widthBytes;
+        copy[15] = rows;
+        int code = COPY_RECTANGLE.call(wordsInScratch(), stream);
         if (code != 0) {
             throw COPY_RECTANGLE.failed(
                     code,
@@ -227,13 +224,15 @@ public final class CudaMemory {
      * @param stream any but the default stream 0
      */
     public static void copyOverlappingAsync(long dst, long src, long bytes, long stream) {
-        MemorySegment batch = clearedScratch();
-        long address = batch.address();
-        batch.set(JAVA_LONG, BATCH_DST, dst);
-        batch.set(JAVA_LONG, BATCH_SRC, src);
-        batch.set(JAVA_LONG, BATCH_BYTES, bytes);
-        batch.set(JAVA_INT, BATCH_ATTRIBUTES, SOURCE_IN_STREAM_ORDER);
-        batch.set(JAVA_INT, FLAGS, OVERLAP_WITH_COMPUTE);
+        long[] batch = words();
+        batch[0] = dst;
+        batch[1] = src;
+        batch[2] = bytes;
+        batch[3] = 0;
+        batch[4] = SOURCE_IN_STREAM_ORDER;
+        batch[5] = 0;
+        batch[6] = CudaLibrary.pair(0, OVERLAP_WITH_COMPUTE);
+        long address = wordsInScratch();
         int code =
                 COPY_BATCH.call(
                         address + BATCH_DST,

@@ -1,7 +1,10 @@
 package dev.weft.ffi;
 
 import static dev.weft.ffi.CudaLibrary.ask;
+import static dev.weft.ffi.CudaLibrary.pair;
 import static dev.weft.ffi.CudaLibrary.scratch;
+import static dev.weft.ffi.CudaLibrary.words;
+import static dev.weft.ffi.CudaLibrary.wordsInScratch;
 import static dev.weft.ffi.NativeFunction.hex;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
@@ -42,20 +45,12 @@ public final class CudaModules {
     private static final long BOX = 24;
     private static final long ELEMENT_STRIDES = 32;
 
-    /** Offsets in a CUlaunchConfig, which lies at the start of scratch memory. */
-    private static final long GRID = 0;
+    /**
+     * A launch's one CUlaunchAttribute in scratch memory, of 72 bytes, behind the CUlaunchConfig.
+     */
+    private static final int ATTRIBUTE_WORD = 8;
 
-    private static final long BLOCK = 12;
-    private static final long SHARED_BYTES = 24;
-    private static final long STREAM = 32;
-    private static final long ATTRIBUTES = 40;
-    private static final long ATTRIBUTE_COUNT = 48;
-
-    /** Its one CUlaunchAttribute, of 72 bytes: the number of its kind, then the cluster. */
-    private static final long ATTRIBUTE_START = 64;
-
-    private static final long CLUSTER = ATTRIBUTE_START + 8;
-    private static final long ATTRIBUTE_END = ATTRIBUTE_START + 72;
+    private static final long ATTRIBUTE_END = 8L * ATTRIBUTE_WORD + 72;
 
     private static final BoundLibrary DRIVER = CudaLibrary.DRIVER;
     private static final NativeFunction LOAD = DRIVER.function("cuModuleLoadData", "PP");
@@ -191,22 +186,19 @@ public final class CudaModules {
 
     private static long configuration(
             int gridX, int gridY, int blockX, int sharedBytes, long stream, int clusterX) {
-        MemorySegment launch = scratch();
-        dimensions(launch, GRID, gridX, gridY);
-        dimensions(launch, BLOCK, blockX, 1);
-        launch.set(JAVA_INT, SHARED_BYTES, sharedBytes);
-        launch.set(JAVA_LONG, STREAM, stream);
-        launch.set(JAVA_LONG, ATTRIBUTES, launch.address() + ATTRIBUTE_START);
-        launch.set(JAVA_INT, ATTRIBUTE_COUNT, clusterX > 1 ? 1 : 0);
-        launch.set(JAVA_INT, ATTRIBUTE_START, CLUSTER_DIMENSION);
-        dimensions(launch, CLUSTER, clusterX, 1);
-        return launch.address();
-    }
-
-    private static void dimensions(MemorySegment launch, long at, int x, int y) {
-        launch.set(JAVA_INT, at, x);
-        launch.set(JAVA_INT, at + 4, y);
-        launch.set(JAVA_INT, at + 8, 1);
+        // Grid and block as three numbers each, shared bytes, stream, attributes and their count.
+        long[] launch = words();
+        launch[0] = pair(gridX, gridY);
+        launch[1] = pair(1, blockX);
+        launch[2] = pair(1, 1);
+        launch[3] = sharedBytes;
+        launch[4] = stream;
+        launch[5] = scratch().address() + 8L * ATTRIBUTE_WORD;
+        launch[6] = clusterX > 1 ? 1 : 0;
+        launch[ATTRIBUTE_WORD] = CLUSTER_DIMENSION;
+        launch[ATTRIBUTE_WORD + 1] = pair(clusterX, 1);
+        launch[ATTRIBUTE_WORD + 2] = 1;
+        return wordsInScratch();
     }
 
     private static String describe(

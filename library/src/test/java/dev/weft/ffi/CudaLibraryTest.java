@@ -1,5 +1,7 @@
 package dev.weft.ffi;
 
+import static java.lang.foreign.ValueLayout.JAVA_INT;
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -43,13 +45,18 @@ class CudaLibraryTest {
     }
 
     @Test
-    void scratchMemoryIsTheThreadsOwnAndCanBeCleared() {
+    void scratchMemoryIsTheThreadsOwnAndTakesWords() {
         MemorySegment scratch = CudaLibrary.scratch();
         assertEquals(scratch, CudaLibrary.scratch());
         assertEquals(0, scratch.address() % 64);
-        scratch.fill((byte) -1);
-        MemorySegment zeros = MemorySegment.ofArray(new byte[(int) scratch.byteSize()]);
-        assertEquals(-1, CudaLibrary.clearedScratch().mismatch(zeros));
+        long[] words = CudaLibrary.words();
+        assertEquals(scratch.byteSize(), 8L * words.length);
+        words[0] = 7;
+        words[words.length - 1] = CudaLibrary.pair(-1, 5);
+        assertEquals(scratch.address(), CudaLibrary.wordsInScratch());
+        assertEquals(7, scratch.get(JAVA_LONG, 0));
+        assertEquals(-1, scratch.get(JAVA_INT, scratch.byteSize() - 8));
+        assertEquals(5, scratch.get(JAVA_INT, scratch.byteSize() - 4));
     }
 
     @Test
