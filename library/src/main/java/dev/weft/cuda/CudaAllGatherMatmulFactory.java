@@ -108,7 +108,8 @@ record CudaAllGatherMatmulFactory(
             if (ring != null) {
                 made.push(ring);
             }
-            Copies copies = copies(wanted, all, plan, peers, host, layout, list, ring, counters);
+            Copies copies =
+                    copies(wanted, all, plan, peers, host, layout, list, ring, counters, few);
             made.push(copies);
             List<DeviceProduct> products = new ArrayList<>();
             List<DeviceProduct> ready = new ArrayList<>();
@@ -385,7 +386,8 @@ record CudaAllGatherMatmulFactory(
             DeviceLayout layout,
             CopyList list,
             RingSteps ring,
-            LaneCounters counters) {
+            LaneCounters counters,
+            boolean together) {
         boolean awaited = engine == CudaEngine.CUBLAS;
         if (peers instanceof StagedPeers through) {
             boolean fetched =
@@ -397,7 +399,8 @@ record CudaAllGatherMatmulFactory(
             return new StagedCopies(
                     gpu, through, host, plan, wanted.aType(), fetched, awaited, productNs);
         }
-        return new CopyStreams(peers, plan, layout, list, ring, counters, awaited, deadlineNs);
+        return new CopyStreams(
+                peers, plan, layout, list, ring, counters, awaited, together, deadlineNs);
     }
 
     /** The largest of all ranks' numbers: what ranks show each other must be laid out alike. */

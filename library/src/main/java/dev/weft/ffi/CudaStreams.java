@@ -3,11 +3,14 @@ package dev.weft.ffi;
 import static dev.weft.ffi.CudaLibrary.ask;
 import static dev.weft.ffi.CudaLibrary.make;
 import static dev.weft.ffi.CudaLibrary.scratch;
+import static dev.weft.ffi.CudaLibrary.words;
+import static dev.weft.ffi.CudaLibrary.wordsInScratch;
 import static dev.weft.ffi.NativeFunction.hex;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
 import java.lang.foreign.MemorySegment;
+import java.util.Arrays;
 
 /**
  * Queues of work on the current context's device, and events that mark places in them. Any thread
@@ -31,6 +34,7 @@ public final class CudaStreams {
     private static final NativeFunction WAIT_EVENT = DRIVER.function("cuStreamWaitEvent", "PPI");
     private static final NativeFunction WRITE_VALUE =
             DRIVER.function("cuStreamWriteValue32_v2", "PPII");
+    private static final NativeFunction BATCH = DRIVER.function("cuStreamBatchMemOp_v2", "PIPI");
     private static final NativeFunction WAIT_VALUE =
             DRIVER.function("cuStreamWaitValue32_v2", "PPII");
     private static final NativeFunction CREATE_EVENT = DRIVER.function("cuEventCreate", "PI");
@@ -43,6 +47,12 @@ public final class CudaStreams {
     private static final NativeFunction IPC_HANDLE = DRIVER.function("cuIpcGetEventHandle", "PP");
     private static final NativeFunction IPC_OPEN =
             DRIVER.function("cuIpcOpenEventHandle", JAVA_LONG, CudaMemory.IPC_HANDLE_LAYOUT);
+
+    /** {@code CU_STREAM_MEM_OP_WRITE_VALUE_32}. */
+    private static final int WRITE_VALUE_32 = 2;
+
+    /** Words of a CUstreamBatchMemOpParams: operation, address, value, flags, alias, padding. */
+    private static final int BATCH_WORDS = 6;
 
     /** {@code CU_STREAM_WAIT_VALUE_GEQ}. */
     private static final int GREATER_OR_EQUAL = 0;
@@ -84,6 +94,22 @@ public final class CudaStreams {
     public static void writeValue32(long stream, long address, int value) {
         long unsigned = Integer.toUnsignedLong(value);
         WRITE_VALUE.run("stream %#x, address %#x, value %d", stream, address, unsigned, 0);
+    }
+
+    /** As {@link #writeValue32}, several words, which costs the stream less than one by one. */
+    public static void writeValues32(long stream, long[] addresses, int value) {
+        long[] words = words();
+        int most = words.length / BATCH_WORDS;
+        for (int first = 0; first < addresses.length; first += most) {
+            int count = Math.min(most, addresses.length - first);
+            Arrays.fill(words, 0);
+            for (int i = 0; i < count; i++) {
+                words[BATCH_WORDS * i] = WRITE_VALUE_32;
+                words[BATCH_WORDS * i + 1] = addresses[first + i];
+                words[BATCH_WORDS * i + 2] = Integer.toUnsignedLong(value);
+            }
+            BATCH.run("stream %#x, %d writes", stream, count, wordsInScratch(), 0);
+        }
     }
 
     /**

@@ -1,5 +1,6 @@
 package dev.weft.cuda;
 
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
@@ -8,9 +9,11 @@ import static org.junit.jupiter.api.Assertions.fail;
 
 import dev.weft.cuda.exec.CopyList;
 import dev.weft.cuda.exec.CopyList.Copy;
+import dev.weft.cuda.exec.DeviceLayout;
 import dev.weft.cuda.exec.RowRange;
 import dev.weft.cuda.exec.RowRange.Piece;
 import dev.weft.cuda.kernel.TileShape;
+import dev.weft.op.exec.ArrivalPlace;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.Hosts;
@@ -447,5 +450,19 @@ class CopyListTest {
         CopyList gated = CopyList.of(plan(Algorithm.MESH_PULL, chunks, 0));
         assertEquals(list.lanes(), gated.lanes());
         assertNotEquals(list.ranges(), gated.ranges());
+    }
+
+    @Test
+    void copiesOneBehindTheOtherInGatheredACanBeOne() {
+        Shards shards = Shards.of(1, 2, 0, 3);
+        Chunks chunks = Chunks.byRows(shards, 16, 64, 64);
+        List<Copy> first = CopyList.of(plan(Algorithm.MESH_PULL, chunks, 0)).lanes().getFirst();
+        // The rows of ranks 2, 3 and then 0.
+        List<Copy> second = CopyList.of(plan(Algorithm.MESH_PULL, chunks, 1)).lanes().getFirst();
+        DeviceLayout below = new DeviceLayout(shards, DType.FP16, 16, ArrivalPlace.ROWS);
+        assertArrayEquals(new int[] {2, 2}, CopyList.adjacent(first, below));
+        assertArrayEquals(new int[] {1, 2}, CopyList.adjacent(second, below));
+        DeviceLayout beside = new DeviceLayout(shards, DType.FP16, 16, ArrivalPlace.COLUMNS);
+        assertArrayEquals(new int[] {1, 2}, CopyList.adjacent(first, beside));
     }
 }

@@ -102,6 +102,8 @@ class CudaAllGatherMatmulIT {
         "FP16, FP16, false, 700, 1000, 130",
         "BF16, FP32, true, 300, 77, 33",
         "FP16, FP32, false, 5, 1, 1",
+        // Few rows, which come in one copy.
+        "BF16, BF16, false, 100, 520, 264",
         // Two tiles of three quarters' width in a row for some workers.
         "FP16, FP16, false, 4096, 64, 8064",
     })

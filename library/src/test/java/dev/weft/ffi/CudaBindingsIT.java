@@ -16,6 +16,7 @@ import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.stream.LongStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
@@ -111,21 +112,23 @@ class CudaBindingsIT {
 
     @Test
     void streamsWriteWordsAndEventsTellTheTime() {
-        MemorySegment seen = CudaMemory.allocateHost(4);
-        long word = CudaMemory.allocate(4);
+        MemorySegment seen = CudaMemory.allocateHost(32);
+        long word = CudaMemory.allocate(32);
+        long[] words = LongStream.range(1, 8).map(i -> word + 4 * i).toArray();
         long other = CudaStreams.create(0);
         long start = CudaStreams.createEvent(true, false);
         long end = CudaStreams.createEvent(true, false);
         try {
-            CudaMemory.fill32Async(word, 0, 1, stream);
+            CudaMemory.fill32Async(word, 0, 8, stream);
             CudaStreams.synchronize(stream);
             CudaStreams.record(start, other);
             CudaStreams.writeValue32(other, word, 7);
+            CudaStreams.writeValues32(other, words, -8);
             CudaStreams.record(end, other);
             CudaStreams.waitEvent(stream, end);
-            CudaMemory.copyAsync(seen.address(), word, 4, stream);
+            CudaMemory.copyAsync(seen.address(), word, 32, stream);
             CudaStreams.synchronize(stream);
-            assertEquals(7, seen.get(JAVA_INT, 0));
+            assertArrayEquals(new int[] {7, -8, -8, -8, -8, -8, -8, -8}, seen.toArray(JAVA_INT));
             assertTrue(CudaStreams.queryEvent(end));
             assertTrue(CudaStreams.elapsedMs(start, end) >= 0);
         } finally {

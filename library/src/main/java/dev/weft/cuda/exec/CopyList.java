@@ -120,6 +120,27 @@ public record CopyList(List<List<Copy>> lanes, List<RowRange> ranges, List<Origi
         return lines;
     }
 
+    /**
+     * By copy of a lane: the end of the copies from it on that lie one behind the other in gathered
+     * A, and are one copy if they come from memory of the same layout.
+     */
+    public static int[] adjacent(List<Copy> lane, DeviceLayout layout) {
+        int[] ends = new int[lane.size()];
+        for (int i = lane.size() - 1; i >= 0; i--) {
+            boolean goesOn = i + 1 < lane.size() && follows(lane.get(i + 1), lane.get(i), layout);
+            ends[i] = goesOn ? ends[i + 1] : i + 1;
+        }
+        return ends;
+    }
+
+    private static boolean follows(Copy next, Copy copy, DeviceLayout layout) {
+        long end =
+                layout.at(copy.to(), copy.source(), copy.firstRow() + copy.rows(), copy.firstCol());
+        return next.to() == copy.to()
+                && next.cols() == copy.cols()
+                && layout.at(next.to(), next.source(), next.firstRow(), next.firstCol()) == end;
+    }
+
     /** A copy as a timeline tells of it. */
     Timeline.Span span(Copy copy, int rank, int elementBytes, long startNs, long endNs) {
         return new Timeline.Span(
