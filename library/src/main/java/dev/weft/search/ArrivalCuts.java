@@ -14,7 +14,7 @@ public final class ArrivalCuts {
     private static final long CHUNK_BYTES = 16L << 20;
 
     /** Copies of narrower rectangles lose rate: see {@link ArrivalPrice}. */
-    private static final long MIN_SLICE_BYTES = 1024;
+    private static final long MIN_SLICE_BYTES = 512;
 
     private static final int MOST_SLICES = 5;
 

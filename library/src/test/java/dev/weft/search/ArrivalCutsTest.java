@@ -154,7 +154,7 @@ class ArrivalCutsTest {
             Block tail = blocks.getLast();
             if (tail.cols().size() > 1) {
                 // Narrower ones would travel slower than the link.
-                tail.cols().forEach(cols -> assertTrue(cols * type.bytes() >= 1024, told));
+                tail.cols().forEach(cols -> assertTrue(cols * type.bytes() >= 512, told));
             }
             if (tail.cols().size() > 1 || tail.narrow()) {
                 // One round of the workers, unless a single row of tiles is more than that.
@@ -211,7 +211,7 @@ class ArrivalCutsTest {
     @CsvSource(
             delimiter = '|',
             value = {
-                "2 | 2048 | 2048 | 1024 | 1024x1536+512n",
+                "2 | 2048 | 2048 | 1024 | 1024x1664+384n",
                 "2 | 4096 | 4096 | 4096 | 512x4096 1024x4096 512x3264+832n",
                 "2 | 8192 | 4096 | 4096 | 2560x4096 1024x4096 512x3264+832n",
                 "4 | 8192 | 4096 | 4096 | 2 of 2048x4096; 512x4096 1024x4096 512x3264+832n",

@@ -1,7 +1,6 @@
 package dev.weft.bench.gpu;
 
 import dev.weft.bench.measure.BenchRow;
-import dev.weft.plan.Shards;
 import dev.weft.report.Samples;
 import dev.weft.tensor.DType;
 import java.io.IOException;
@@ -23,10 +22,10 @@ final class GpuOverlapCase {
     private static final long WARMUP_BYTES = 2L << 30;
 
     /**
-     * A small problem, until the JVM has compiled what issues calls: else it shows in the times.
+     * A short call with copies of whole rows and of slices, until the JVM has compiled what issues
+     * them: else it shows in the times.
      */
-    private static final GpuOverlapRow HOST_WARMUP =
-            new GpuOverlapRow(0, DType.FP16, Shards.even(1024, 4), 512, 512);
+    private static final GpuOverlapRow HOST_WARMUP = GpuOverlapRow.of(1);
 
     private static final int HOST_WARMUP_ROUNDS = 3000;
     private static final int QUICK_HOST_WARMUP_ROUNDS = 100;

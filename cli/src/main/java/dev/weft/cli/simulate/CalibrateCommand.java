@@ -111,6 +111,12 @@ public final class CalibrateCommand extends WeftCommand {
                 text(
                         "%.1f GB/s from host memory, %.2f us each besides",
                         machine.node().gbps(), machine.overheads().transferUs()));
+        Machine.Copies copies = machine.copies();
+        console.line(
+                "Narrow rows",
+                text(
+                        "%.1f ns each besides, %.1f ns over %.0f KiB apart",
+                        copies.narrowRowNs(), copies.farRowNs(), copies.farBytes() / 1024));
         console.line("Calls", text("%.1f us each besides", machine.overheads().callUs()));
         keep(machine, output == null ? GpuModel.path(card) : output.toAbsolutePath(), console);
         return 0;

@@ -1,6 +1,7 @@
 package dev.weft.cuda.exec;
 
 import dev.weft.cuda.CudaAllGatherMatmul;
+import dev.weft.cuda.DeviceBuffer;
 import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.Gpu;
 import dev.weft.cuda.GpuStream;
@@ -16,19 +17,24 @@ import java.util.Arrays;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Function;
 
 /**
  * Measures what products and copies cost on a GPU, with the operator itself: the rate of a
  * multiprocessor by type, what a tile and a launch cost besides, how fast rows come from host
- * memory and what a copy and its flag cost besides its bytes. What is not measured is as on an
- * H200. Takes a second or two. One thread.
+ * memory, what a copy and its flag cost besides its bytes, and what a narrow row of a rectangle
+ * costs besides while a product runs. What is not measured is as on an H200. Takes a second or two.
+ * One thread.
  */
 public final class GpuCalibration {
 
     private static final int ROUNDS = 25;
 
-    /** Until the code that queues calls is compiled, and the card's clock has risen. */
+    /** Until the card's clock has risen; more, and it falls again at the power limit. */
     private static final int WARM_UP = 150;
+
+    /** Calls until the code that queues them is compiled. */
+    private static final int COMPILED = 4000;
 
     private static final long SHORT_K = 1024;
     private static final long LONG_K = 4096;
@@ -36,6 +42,9 @@ public final class GpuCalibration {
     private static final long COPIED_ROWS = 8192;
     private static final long COPIED_COLS = 4096;
     private static final int PIECES = 64;
+    private static final int NARROW_ROWS = 512;
+    private static final long[] NARROW_BYTES = {2048, 4096, 6144};
+    private static final long BEFORE_BYTES = 2L << 20;
     private static final long TINY = 64;
 
     /** Rows for which multiprocessors share tiles if they ever do. */
@@ -55,7 +64,18 @@ public final class GpuCalibration {
 
     private Machine machine() {
         Machine assumed = GpuModel.assumed(gpu.multiprocessors(), false);
-        double callUs = productUs(DType.BF16, TINY, TINY, TINY);
+        double callUs =
+                during(
+                        DType.BF16,
+                        TINY,
+                        TINY,
+                        TINY,
+                        op -> {
+                            for (int i = 0; i < COMPILED; i++) {
+                                op.callInPlace(View.COMPUTE_ONLY);
+                            }
+                            return medianUs(op, View.COMPUTE_ONLY);
+                        });
         Map<DType, Double> gflops = new EnumMap<>(DType.class);
         double tileUs = 0;
         TileShape shape = null;
@@ -102,16 +122,68 @@ public final class GpuCalibration {
                         assumed.ranksPerNode(),
                         assumed.node(),
                         assumed.network(),
-                        assumed.copies())
+                        copies(shape, assumed.copies()))
                 .withLinksFaster(gbps / assumed.node().gbps());
     }
 
     /** Of a product in which every worker has a few tiles, and none more than another. */
     private double tilesUs(DType type, TileShape shape, long k) {
-        int down = divisor(shape.workers());
-        long m = (long) shape.rows() * (shape.workers() / down);
-        long n = (long) shape.width() * TILES_PER_WORKER * down;
-        return productUs(type, m, k, n);
+        return productUs(type, rows(shape), k, cols(shape));
+    }
+
+    private static long rows(TileShape shape) {
+        return (long) shape.rows() * (shape.workers() / divisor(shape.workers()));
+    }
+
+    private static long cols(TileShape shape) {
+        return (long) shape.width() * TILES_PER_WORKER * divisor(shape.workers());
+    }
+
+    /** What narrow rows cost while such a product runs: far more than if nothing else does. */
+    private Machine.Copies copies(TileShape shape, Machine.Copies assumed) {
+        long far = 2 * (long) assumed.farBytes();
+        return during(
+                DType.BF16,
+                rows(shape),
+                LONG_K,
+                cols(shape),
+                op ->
+                        new Machine.Copies(
+                                assumed.narrowBytes(),
+                                rowNs(op, far / 4),
+                                assumed.farBytes(),
+                                rowNs(op, far)));
+    }
+
+    /** For each row of a rectangle whose rows are so far apart, besides its bytes. */
+    private static double rowNs(CudaAllGatherMatmul op, long apart) {
+        double sum = 0;
+        try (GpuStream product = GpuStream.create();
+                GpuStream copy = GpuStream.urgent();
+                DeviceEvent begin = DeviceEvent.timed();
+                DeviceEvent end = DeviceEvent.timed();
+                PinnedBuffer from = PinnedBuffer.allocate(NARROW_ROWS * apart);
+                DeviceBuffer to = DeviceOperands.zeroed(NARROW_ROWS * apart, product)) {
+            for (long width : NARROW_BYTES) {
+                double[] ns = new double[ROUNDS];
+                for (int round = 0; round < 2 * ROUNDS; round++) {
+                    // The rectangle, and then the same number of bytes that lie together. The copy
+                    // before it hides how long the host takes to queue it.
+                    boolean flat = round % 2 == 1;
+                    var call = op.start(op.nextShard(), product, View.COMPUTE_ONLY);
+                    copy(to, from, BEFORE_BYTES, BEFORE_BYTES, 1, copy);
+                    begin.record(copy);
+                    copy(to, from, flat ? width : apart, width, NARROW_ROWS, copy);
+                    end.record(copy);
+                    call.await();
+                    copy.synchronize();
+                    ns[round / 2] += (flat ? -1 : 1) * end.nsSince(begin);
+                }
+                Arrays.sort(ns);
+                sum += ns[ROUNDS / 2] / NARROW_ROWS;
+            }
+        }
+        return Math.max(0, sum / NARROW_BYTES.length);
     }
 
     /** The largest divisor up to 8: it makes A and B about as large. */
@@ -123,7 +195,18 @@ public final class GpuCalibration {
         return best;
     }
 
+    private static void copy(
+            DeviceBuffer to, PinnedBuffer from, long pitch, long width, long rows, GpuStream on) {
+        Copies.copyRows(to.address(), from.address(), pitch, width, rows, on);
+    }
+
     private double productUs(DType type, long m, long k, long n) {
+        return during(type, m, k, n, op -> medianUs(op, View.COMPUTE_ONLY));
+    }
+
+    /** What {@code measured} tells of a product's operator. */
+    private <T> T during(
+            DType type, long m, long k, long n, Function<CudaAllGatherMatmul, T> measured) {
         long pitch = DeviceMatrix.alignedPitch(type, n);
         try (GpuStream stream = GpuStream.create();
                 DeviceCheck check = new DeviceCheck(gpu);
@@ -139,7 +222,7 @@ public final class GpuCalibration {
                             .prepare()) {
                 check.fillNormal(op.nextShard(), 2, 1);
                 op.callInPlace(View.PIPELINED);
-                return medianUs(op, View.COMPUTE_ONLY);
+                return measured.apply(op);
             }
         }
     }
