@@ -80,12 +80,14 @@ record CudaAllGatherMatmulFactory(
                         : planning.refined(agreed, wanted.columns().getFirst(), shape);
         DeviceLayout layout =
                 new DeviceLayout(shards, wanted.aType(), wanted.k(), place(wanted, plan));
-        CopyList list = CopyList.of(plan);
+        boolean few = CudaPlanning.isOneRowOfTiles(plan, shape);
+        // Few rows from host memory come in as few copies as can be.
+        boolean together = few && fabric == null;
+        CopyList list = together ? CopyList.of(plan).bySlice() : CopyList.of(plan);
         Deque<AutoCloseable> made = new ArrayDeque<>();
         try (GpuStream stream = GpuStream.create()) {
             LaneCounters counters = counters(wanted, plan, list);
             int words = list.flags() + (counters == null ? 0 : counters.words());
-            boolean few = isOneRowOfTiles(plan, shape);
             // A tensor copy of rows that are beyond A takes longer than one of rows that are there.
             long tileRows = few ? shape.rows() : 0;
             CudaBuffers buffers = new CudaBuffers(layout, rank, words, tileRows, stream);
@@ -109,7 +111,7 @@ record CudaAllGatherMatmulFactory(
                 made.push(ring);
             }
             Copies copies =
-                    copies(wanted, all, plan, peers, host, layout, list, ring, counters, few);
+                    copies(wanted, all, plan, peers, host, layout, list, ring, counters, together);
             made.push(copies);
             List<DeviceProduct> products = new ArrayList<>();
             List<DeviceProduct> ready = new ArrayList<>();
@@ -210,16 +212,6 @@ record CudaAllGatherMatmulFactory(
                                     share));
         }
         return kernels;
-    }
-
-    /**
-     * Whether all rows are multiplied together: of few rows, reading B takes the time, and with
-     * tiles for every shard it would be read once for each.
-     */
-    private static boolean isOneRowOfTiles(RankPlan plan, TileShape shape) {
-        return shape != null
-                && plan.storage() == RankPlan.Storage.GATHERED
-                && plan.chunks().shards().totalRows() <= shape.rows();
     }
 
     private static ArrivalPlace place(Description wanted, RankPlan plan) {

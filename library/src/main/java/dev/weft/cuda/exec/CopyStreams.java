@@ -142,7 +142,7 @@ public final class CopyStreams implements Copies {
      *     place of its own
      * @param counters which each copy raises; null if there are none
      * @param arrivals whether {@link #awaitArrival} will be called
-     * @param together whether all rows are multiplied at once: then rows from host memory come in
+     * @param together whether rows lie in host memory and are multiplied at once: then they come in
      *     as few copies as can be, of which each takes 5 us besides its bytes (H200)
      */
     public CopyStreams(
@@ -165,7 +165,7 @@ public final class CopyStreams implements Copies {
         this.lanes = list.lanes();
         this.deadlineNs = deadlineNs;
         this.runs =
-                together && linked == null && counters == null
+                together && counters == null
                         ? lanes.stream().map(this::runs).toArray(Run[][]::new)
                         : null;
         this.next = new int[lanes.size()];

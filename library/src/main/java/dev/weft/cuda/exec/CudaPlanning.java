@@ -286,13 +286,29 @@ public record CudaPlanning(
                         .flatMap(lane -> lane.transfers().stream())
                         .map(t -> plan.chunks().chunk(t.source(), t.chunk()).rows())
                         .toList();
-        return ArrivalCuts.of(
-                GpuModel.of(gpu, false),
-                shape.grid(),
-                wanted.aType(),
-                plan.chunks().cols(),
-                n,
-                wanted.shards().rows(rank),
-                arriving);
+        Machine machine = GpuModel.of(gpu, false);
+        long k = plan.chunks().cols();
+        return fabric == null && isOneRowOfTiles(plan, shape)
+                ? ArrivalCuts.together(machine, shape.grid(), wanted.aType(), k, n, arriving)
+                : ArrivalCuts.of(
+                        machine,
+                        shape.grid(),
+                        wanted.aType(),
+                        k,
+                        n,
+                        wanted.shards().rows(rank),
+                        arriving);
+    }
+
+    /**
+     * Whether all rows are multiplied together: of few rows, reading B takes the time, and with
+     * tiles for every shard it would be read once for each.
+     *
+     * @param shape null where there is no gated kernel
+     */
+    public static boolean isOneRowOfTiles(RankPlan plan, TileShape shape) {
+        return shape != null
+                && plan.storage() == RankPlan.Storage.GATHERED
+                && plan.chunks().shards().totalRows() <= shape.rows();
     }
 }
