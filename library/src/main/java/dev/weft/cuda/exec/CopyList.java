@@ -137,8 +137,9 @@ public record CopyList(List<List<Copy>> lanes, List<RowRange> ranges, List<Origi
     public static int[] adjacent(List<Copy> lane, DeviceLayout layout) {
         int[] ends = new int[lane.size()];
         for (int i = lane.size() - 1; i >= 0; i--) {
-            boolean goesOn = i + 1 < lane.size() && follows(lane.get(i + 1), lane.get(i), layout);
-            ends[i] = goesOn ? ends[i + 1] : i + 1;
+            boolean continues =
+                    i + 1 < lane.size() && follows(lane.get(i + 1), lane.get(i), layout);
+            ends[i] = continues ? ends[i + 1] : i + 1;
         }
         return ends;
     }

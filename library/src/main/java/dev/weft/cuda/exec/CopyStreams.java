@@ -58,7 +58,7 @@ public final class CopyStreams implements Copies {
 
     private final long deadlineNs;
 
-    /** By lane and first copy; null where every copy is issued by itself. */
+    /** By lane and first copy; null if every copy is issued by itself. */
     private final Run[][] runs;
 
     /** Of each lane of a peer that pushes to this rank, the last flag. */

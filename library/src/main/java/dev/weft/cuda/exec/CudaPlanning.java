@@ -304,7 +304,7 @@ public record CudaPlanning(
      * Whether all rows are multiplied together: of few rows, reading B takes the time, and with
      * tiles for every shard it would be read once for each.
      *
-     * @param shape null where there is no gated kernel
+     * @param shape null if there is no gated kernel
      */
     public static boolean isOneRowOfTiles(RankPlan plan, TileShape shape) {
         return shape != null

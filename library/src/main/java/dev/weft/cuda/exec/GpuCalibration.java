@@ -155,7 +155,7 @@ public final class GpuCalibration {
                                 rowNs(op, far)));
     }
 
-    /** For each row of a rectangle whose rows are so far apart, besides its bytes. */
+    /** The cost of a row besides its bytes, in rectangles whose rows are so far apart. */
     private static double rowNs(CudaAllGatherMatmul op, long apart) {
         double sum = 0;
         try (GpuStream product = GpuStream.create();
@@ -204,7 +204,7 @@ public final class GpuCalibration {
         return during(type, m, k, n, op -> medianUs(op, View.COMPUTE_ONLY));
     }
 
-    /** What {@code measured} tells of a product's operator. */
+    /** Makes the operator of a product and measures something with it. */
     private <T> T during(
             DType type, long m, long k, long n, Function<CudaAllGatherMatmul, T> measured) {
         long pitch = DeviceMatrix.alignedPitch(type, n);
