@@ -14,7 +14,7 @@ enum Type { FP32, FP16, BF16 };
 // As in dev.weft.op.exec.EpilogueSteps.Kind, from 1 on.
 enum Step { NONE, BIAS, RELU, GELU, GELU_TANH, SILU, SWIGLU, RESIDUAL };
 
-// 2136 bytes. All pitches are bytes.
+// 2144 bytes. All pitches are bytes.
 struct Finish {
     Source parts[2][MOST_PARTS]; // sums, by product and rank
     const float* bias[2];        // by product
@@ -31,6 +31,7 @@ struct Finish {
     int vector;   // whether every row of every matrix starts at a multiple of four elements
     int laneBits; // a block takes 2^laneBits units of four columns and 256 / 2^laneBits rows at a time
     int partType; // fp32, or bf16 if sums are rounded before they are added
+    Period* busy; // null: no times are kept
 };
 
 // ---- Activations: max(x, -0) - |x| e^-a(|x|) G, as in Activations.java.
@@ -294,8 +295,11 @@ extern "C" __global__ void __launch_bounds__(256) finish(const __grid_constant__
     at.count = min(COLS, f.cols - at.col);
     if (at.count <= 0) return;
     at.vector = f.vector != 0 && at.count == COLS;
+    if (f.busy != nullptr && threadIdx.x == 0 && blockIdx.x + blockIdx.y == 0) f.busy->begin = nowNs();
     const u64 step = (u64)at.stride * ROWS;
     for (at.row = blockIdx.y * step + (threadIdx.x >> f.laneBits); at.row < (u64)f.rows; at.row += gridDim.y * step) {
         finishAt(f, at);
     }
+    // The clock of an earlier launch is behind, so nobody resets it.
+    if (f.busy != nullptr && threadIdx.x == 0) atomicMax(&f.busy->end, nowNs());
 }

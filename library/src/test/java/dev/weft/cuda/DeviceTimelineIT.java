@@ -200,7 +200,7 @@ class DeviceTimelineIT {
                             boolean inPlace = algorithm.equals("direct");
                             long multiplied = inPlace ? own : rows.totalRows();
                             assertTrue(rows(told, Kind.COMPUTE) >= multiplied);
-                            long pushed = inPlace && all ? 2 * own * WIDE_N * 2 : 0;
+                            long pushed = inPlace && all ? 2 * own * WIDE_N * Float.BYTES : 0;
                             assertEquals(pushed, bytes(told, fabric.rank(), false));
                             fabric.barrier();
                         }

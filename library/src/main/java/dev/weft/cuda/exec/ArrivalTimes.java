@@ -78,7 +78,7 @@ public final class ArrivalTimes implements AutoCloseable {
     }
 
     /** Puts the times since {@code zeroNs} by flag; those before it are of an earlier call. */
-    void read(long zeroNs, long[] arrivals) {
+    public void read(long zeroNs, long[] arrivals) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment copy = arena.allocate(times.bytes(), JAVA_LONG.byteAlignment());
             CudaMemory.copyToHost(copy, times.address());

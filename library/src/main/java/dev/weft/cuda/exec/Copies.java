@@ -57,14 +57,6 @@ public interface Copies extends AutoCloseable {
         return 0;
     }
 
-    /**
-     * Adds when chunks of the latest call came, as far as there are events that tell.
-     *
-     * @param begin the event at the call's begin
-     * @param arrivals by flag, since then
-     */
-    default void addArrivals(DeviceEvent begin, long[] arrivals) {}
-
     /** What threads of the host did for the latest call, from {@code startNs} on. */
     default List<Timeline.Track> tracks(long startNs) {
         return List.of();

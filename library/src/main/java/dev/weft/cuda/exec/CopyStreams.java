@@ -182,7 +182,7 @@ public final class CopyStreams implements Copies {
         this.arrived = new DeviceEvent[list.flags()];
         for (Copy copy : lanes.stream().flatMap(List::stream).toList()) {
             if (arrivals && copy.to() == plan.rank()) {
-                arrived[copy.flag()] = DeviceEvent.timed();
+                arrived[copy.flag()] = new DeviceEvent();
             }
         }
         this.done = new DeviceEvent[lanes.size()];
@@ -435,15 +435,6 @@ public final class CopyStreams implements Copies {
             tracks.add(new Timeline.Track("copies-" + lane, ofLane));
         }
         return tracks;
-    }
-
-    @Override
-    public void addArrivals(DeviceEvent begin, long[] arrivals) {
-        for (int flag = 0; flag < arrived.length; flag++) {
-            if (arrived[flag] != null) {
-                arrivals[flag] = arrived[flag].nsSince(begin);
-            }
-        }
     }
 
     @Override

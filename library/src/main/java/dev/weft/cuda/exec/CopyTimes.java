@@ -9,9 +9,9 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * When each chunk of a gather came to this rank's GPU. Hopper's kernel watches the flags, and with
- * cuBLAS every copy has an event. Otherwise the arrivals are known for which tiles waited, and of
- * the rest only the order and the bytes. One thread at a time.
+ * When each chunk of a gather came to this rank's GPU. Hopper's kernel watches the flags. With the
+ * others, arrivals are known if tiles waited for them. Of the rest only the order, the bytes and
+ * the end of the last one are known. One thread at a time.
  */
 public final class CopyTimes implements AutoCloseable {
 
@@ -64,22 +64,15 @@ public final class CopyTimes implements AutoCloseable {
     }
 
     /**
-     * What came in a call.
+     * By flag when its rows came in a call, since its begin; empty if copies are not shown here.
      *
      * @param times of its tiles
      * @param zeroNs the call's begin, by the device's clock
-     * @param copies that brought it
-     * @param begin the event at the call's begin
      * @param copiedNs when the last of it had come, since the call's begin; 0 if nothing came
      */
-    List<Timeline.Track> tracks(
-            List<TileTimes.Times> times,
-            long zeroNs,
-            Copies copies,
-            DeviceEvent begin,
-            long copiedNs) {
+    long[] ends(List<TileTimes.Times> times, long zeroNs, long copiedNs) {
         if (!tells || copiedNs == 0) {
-            return List.of();
+            return new long[0];
         }
         long[] ends = new long[list.flags()];
         Arrays.fill(ends, -1);
@@ -87,10 +80,19 @@ public final class CopyTimes implements AutoCloseable {
         if (arrivals != null) {
             arrivals.read(zeroNs, ends);
         }
-        copies.addArrivals(begin, ends);
+        lines.forEach(line -> fill(line, 0, ends, copiedNs));
+        return ends;
+    }
+
+    /**
+     * @param ends as {@link #ends} gave them
+     */
+    List<Timeline.Track> tracks(long[] ends) {
+        if (ends.length == 0) {
+            return List.of();
+        }
         List<Timeline.Track> tracks = new ArrayList<>();
         for (int line = 0; line < lines.size(); line++) {
-            fill(lines.get(line), ends, copiedNs);
             List<Timeline.Span> spans = new ArrayList<>();
             long at = 0;
             for (Copy copy : lines.get(line)) {
@@ -107,10 +109,11 @@ public final class CopyTimes implements AutoCloseable {
      * Gives the copies whose ends nobody saw a part of the time between those that were seen, by
      * their bytes: a line copies one after the other, at one rate.
      *
+     * @param fromNs when the first could begin
      * @param ends by flag; -1 if it was not seen
      */
-    static void fill(List<Copy> line, long[] ends, long lastNs) {
-        long seenNs = 0;
+    public static void fill(List<Copy> line, long fromNs, long[] ends, long lastNs) {
+        long seenNs = fromNs;
         int first = 0;
         for (int i = 0; i < line.size(); i++) {
             long endNs = ends[line.get(i).flag()];

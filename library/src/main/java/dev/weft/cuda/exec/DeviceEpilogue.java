@@ -49,7 +49,9 @@ public final class DeviceEpilogue implements AutoCloseable {
     private static final long NUMBERS_AT = TARGET_AT + 16;
     private static final long RESIDUAL_TYPE_AT = NUMBERS_AT + 20;
     private static final long VECTOR_AT = NUMBERS_AT + 28;
-    private static final long FINISH_BYTES = NUMBERS_AT + 40;
+    private static final long BUSY_AT = NUMBERS_AT + 40;
+    private static final long FINISH_BYTES = BUSY_AT + 8;
+    private static final long PERIOD_BYTES = 16;
 
     private final EpilogueSteps steps;
     private final long resultRows;
@@ -141,6 +143,9 @@ public final class DeviceEpilogue implements AutoCloseable {
         private final boolean aligned;
         private final int laneBits;
 
+        /** When the latest launch began and ended; null if no times are kept. */
+        private final DeviceBuffer busy;
+
         private Rows(
                 int product,
                 List<DeviceMatrix> parts,
@@ -177,6 +182,19 @@ public final class DeviceEpilogue implements AutoCloseable {
             };
             MemorySegment.copy(numbers, 0, arguments, JAVA_INT, NUMBERS_AT, numbers.length);
             pointers.set(JAVA_LONG, 0, arguments.address());
+            this.busy = TileTimes.areKept() ? zeroes() : null;
+            arguments.set(JAVA_LONG, BUSY_AT, busy == null ? 0 : busy.address());
+        }
+
+        private static DeviceBuffer zeroes() {
+            try (GpuStream stream = GpuStream.create()) {
+                return DeviceOperands.zeroed(PERIOD_BYTES, stream);
+            }
+        }
+
+        /** When the latest launch began and ended, by the device's clock; 0 before any. */
+        public long[] busyNs() {
+            return busy == null ? new long[2] : TileTimes.longs(busy);
         }
 
         private void check(
@@ -246,6 +264,9 @@ public final class DeviceEpilogue implements AutoCloseable {
         @Override
         public void close() {
             arena.close();
+            if (busy != null) {
+                busy.close();
+            }
         }
     }
 

@@ -28,10 +28,12 @@ public interface DeviceProduct extends AutoCloseable {
      * Adds what the latest launch multiplied, where there are no tiles that tell; false where
      * nothing is known.
      *
-     * @param begin the event that times count from
+     * @param arrivals of its rows
+     * @param endNs of the call, since its begin
      * @param to by worker; what is there already came earlier
      */
-    default boolean addSpans(DeviceEvent begin, List<List<Timeline.Span>> to) {
+    default boolean addSpans(
+            DeviceTimeline.Others arrivals, long endNs, List<List<Timeline.Span>> to) {
         return false;
     }
 

@@ -127,7 +127,7 @@ public final class DeviceResult implements Result<DeviceMatrix> {
             tracks.add(ring.track(call, events.beginOf(call)));
             return new Timeline(rank, startNs, elapsedNs, tracks);
         }
-        Timeline told = alone ? timeline.of(products, events, call, endNs, this::arrivals) : null;
+        Timeline told = alone ? timeline.of(products, events, call, endNs, new Arrivals()) : null;
         if (told == null) {
             return untold();
         }
@@ -136,8 +136,26 @@ public final class DeviceResult implements Result<DeviceMatrix> {
         return new Timeline(rank, told.startNs(), elapsedNs, tracks);
     }
 
-    private List<Timeline.Track> arrivals(List<TileTimes.Times> times, long zeroNs) {
-        return copyTimes.tracks(times, zeroNs, copies, events.beginOf(call), copiedNs());
+    /** What came in the latest call. */
+    private final class Arrivals implements DeviceTimeline.Others {
+
+        private long[] ends = {};
+
+        @Override
+        public List<Timeline.Track> tracks(List<TileTimes.Times> times, long zeroNs) {
+            ends = copyTimes.ends(times, zeroNs, copiedNs());
+            return copyTimes.tracks(ends);
+        }
+
+        @Override
+        public long firstNs() {
+            return gatherNs;
+        }
+
+        @Override
+        public long arrivalNs(int flag) {
+            return flag < ends.length ? ends[flag] : 0;
+        }
     }
 
     /** When rows had come, as far as this rank knows; 0 if none were to. */

@@ -6,8 +6,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * What a GPU did in one call: tiles and their waits by the device's clock, products of cuBLAS by
- * events. One thread at a time.
+ * What a GPU did in one call: tiles and their waits by the device's clock; of cuBLAS, products
+ * between arrivals and the end of the call. One thread at a time.
  */
 public final class DeviceTimeline implements AutoCloseable {
 
@@ -20,7 +20,7 @@ public final class DeviceTimeline implements AutoCloseable {
     /** Null without a kernel that reads the clock. */
     private final DeviceClock clock;
 
-    /** What else a call did. */
+    /** What else a call did. Asked for tracks first. */
     public interface Others {
 
         /**
@@ -28,6 +28,16 @@ public final class DeviceTimeline implements AutoCloseable {
          * @param zeroNs the call's begin, by the device's clock
          */
         List<Timeline.Track> tracks(List<TileTimes.Times> times, long zeroNs);
+
+        /** When rows could first be multiplied, since the call's begin. */
+        default long firstNs() {
+            return 0;
+        }
+
+        /** When the rows of a flag had come, since the call's begin; 0 if that is not known. */
+        default long arrivalNs(int flag) {
+            return 0;
+        }
     }
 
     /**
@@ -52,14 +62,8 @@ public final class DeviceTimeline implements AutoCloseable {
             long seenNs,
             Others others) {
         long elapsedNs = events.elapsedNs(call);
-        List<List<Timeline.Span>> workers = new ArrayList<>();
         List<TileTimes> tiles = new ArrayList<>();
-        for (DeviceProduct product : products) {
-            product.times().ifPresent(tiles::add);
-            if (product.times().isEmpty() && !product.addSpans(events.beginOf(call), workers)) {
-                return null;
-            }
-        }
+        products.forEach(product -> product.times().ifPresent(tiles::add));
         DeviceClock.Moment start = clock == null ? null : clock.at(events.beginOf(call));
         if (start == null && !tiles.isEmpty()) {
             return null;
@@ -69,8 +73,14 @@ public final class DeviceTimeline implements AutoCloseable {
         tiles.forEach(one -> times.add(one.read(zeroNs)));
         long shiftNs = shift(times, elapsedNs);
         times.replaceAll(one -> one.since(zeroNs + shiftNs));
-        times.forEach(one -> one.addSpans(owners, workers));
         List<Timeline.Track> tracks = new ArrayList<>(others.tracks(times, zeroNs + shiftNs));
+        List<List<Timeline.Span>> workers = new ArrayList<>();
+        times.forEach(one -> one.addSpans(owners, workers));
+        for (DeviceProduct product : products) {
+            if (product.times().isEmpty() && !product.addSpans(others, elapsedNs, workers)) {
+                return null;
+            }
+        }
         for (int worker = 0; worker < workers.size(); worker++) {
             tracks.add(new Timeline.Track("compute-" + worker, workers.get(worker)));
         }
@@ -91,6 +101,21 @@ public final class DeviceTimeline implements AutoCloseable {
             return 0;
         }
         return first < 0 ? first : Math.max(0, last - elapsedNs);
+    }
+
+    /** The same span at another time. */
+    public static Timeline.Span at(Timeline.Span span, long startNs, long endNs) {
+        return new Timeline.Span(
+                span.kind(),
+                span.source(),
+                span.peer(),
+                span.to(),
+                span.chunk(),
+                span.firstRow(),
+                span.rows(),
+                span.bytes(),
+                startNs,
+                endNs);
     }
 
     @Override

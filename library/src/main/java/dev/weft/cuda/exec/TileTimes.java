@@ -69,7 +69,7 @@ public final class TileTimes implements AutoCloseable {
         return new Times(schedule, workers, longs(busy), longs(waits), zeroNs);
     }
 
-    private static long[] longs(DeviceBuffer buffer) {
+    static long[] longs(DeviceBuffer buffer) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment copy = arena.allocate(buffer.bytes(), JAVA_LONG.byteAlignment());
             CudaMemory.copyToHost(copy, buffer.address());
@@ -136,7 +136,7 @@ public final class TileTimes implements AutoCloseable {
          *
          * @param arrivals by flag, since the call's begin; earlier times replace those there
          */
-        void addArrivals(long[] arrivals) {
+        public void addArrivals(long[] arrivals) {
             for (int tile = 0; tile < schedule.tileCount(); tile++) {
                 for (int i = 0; i < schedule.gates(tile); i++) {
                     if (hasWaited(tile, i)) {
@@ -223,7 +223,7 @@ public final class TileTimes implements AutoCloseable {
         }
 
         private Span at(Span product, long fromNs, long untilNs) {
-            return TimedSpan.at(product, fromNs - zeroNs, untilNs - zeroNs);
+            return DeviceTimeline.at(product, fromNs - zeroNs, untilNs - zeroNs);
         }
 
         /** By counter: when the last tile had ended that it counts, since the call's begin. */

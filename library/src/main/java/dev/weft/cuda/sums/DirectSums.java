@@ -7,7 +7,6 @@ import dev.weft.cuda.GpuStream;
 import dev.weft.cuda.exec.CallEvents;
 import dev.weft.cuda.exec.CudaBuffers;
 import dev.weft.cuda.exec.DeviceEpilogue;
-import dev.weft.cuda.exec.DeviceEvent;
 import dev.weft.cuda.exec.DeviceOperands;
 import dev.weft.cuda.exec.DevicePeers;
 import dev.weft.cuda.exec.DevicePeers.Bringer;
@@ -15,9 +14,9 @@ import dev.weft.cuda.exec.DeviceTimeline;
 import dev.weft.cuda.exec.GatedProduct;
 import dev.weft.cuda.exec.GatedProduct.Sums;
 import dev.weft.cuda.exec.RowRange;
+import dev.weft.cuda.exec.SteadyRate;
 import dev.weft.cuda.exec.TileSchedule;
 import dev.weft.cuda.exec.TileTimes;
-import dev.weft.cuda.exec.TimedSpan;
 import dev.weft.cuda.kernel.GatedKernel;
 import dev.weft.fabric.transport.Awaited;
 import dev.weft.fabric.transport.Transport;
@@ -35,8 +34,8 @@ import java.util.stream.LongStream;
 /**
  * Sums of ranks that read each other's GPU memory. Either the owner of rows multiplies them over
  * everybody's part of K, in one launch (sums in place); finished rows are then copied to everybody
- * if all ranks want them. Or every rank multiplies its part of K, and each rank adds the parts of
- * all ranks for the rows that it wants.
+ * if all ranks want them. Or every rank multiplies its part of K, and adds the parts of all ranks
+ * for the rows that it wants.
  *
  * <p>Streams wait for events alone, which are recorded by then: see {@link DevicePeers}.
  */
@@ -55,11 +54,10 @@ public final class DirectSums implements SumRun {
     private final List<Push> pushes = new ArrayList<>();
     private final Bringer[] bringers;
     private final DeviceTimeline tiles;
-    private final TimedSpan finishing = new TimedSpan();
     private final boolean timed = TileTimes.areKept();
 
     /** A copy of finished rows to a peer. */
-    private record Push(int peer, DeviceMatrix from, DeviceMatrix to, TimedSpan at) {}
+    private record Push(int peer, DeviceMatrix from, DeviceMatrix to) {}
 
     /**
      * Which rank has which rows and which part of K.
@@ -102,7 +100,6 @@ public final class DirectSums implements SumRun {
                         new TileTimes.Owners(ranks.rows(), true, List.of(), new int[0]),
                         factors.kernels().getFirst());
         owned.add(tiles);
-        owned.add(finishing);
         try (GpuStream stream = GpuStream.create()) {
             List<DeviceMatrix> shown = new ArrayList<>(factors.sides());
             int count = factors.sides().size();
@@ -263,9 +260,7 @@ public final class DirectSums implements SumRun {
                 int index = factors.sides().size() + product;
                 DeviceMatrix theirs =
                         at(peers.result(r, index), result.dtype(), result.rows(), result.cols());
-                TimedSpan at = new TimedSpan();
-                owned.add(at);
-                pushes.add(new Push(r, own, ownRows(theirs), at));
+                pushes.add(new Push(r, own, ownRows(theirs)));
             }
         }
     }
@@ -309,30 +304,10 @@ public final class DirectSums implements SumRun {
             events.gathered(call, stream);
             meet(call, stream);
         }
-        finish(call, stream);
-        if (ranks.inPlace() && ranks.all()) {
-            push(call, stream);
-            meet(call, stream);
-        }
-    }
-
-    private void finish(int call, GpuStream stream) {
-        boolean told = timed && !finished.isEmpty();
-        if (told) {
-            finishing.begin(call, stream);
-        }
         finished.forEach(rows -> rows.launch(stream));
-        if (told) {
-            finishing.end(stream);
-        }
-    }
-
-    private void push(int call, GpuStream stream) {
-        for (Push push : pushes) {
-            push.to().copyFrom(push.from(), stream);
-            if (timed) {
-                push.at().endOnly(call, stream);
-            }
+        if (ranks.inPlace() && ranks.all()) {
+            pushes.forEach(push -> push.to().copyFrom(push.from(), stream));
+            meet(call, stream);
         }
     }
 
@@ -351,48 +326,59 @@ public final class DirectSums implements SumRun {
         }
     }
 
+    /** Null without times of tiles: what they did would be missing. */
     @Override
     public Timeline timeline(int call, View view, CallEvents events, long seenNs) {
-        DeviceEvent begin = events.beginOf(call);
-        return tiles.of(
-                view == View.COMM_ONLY ? List.of() : launches,
-                events,
-                call,
-                seenNs,
-                (times, zeroNs) -> tracks(times, call, begin));
+        boolean multiplies = view != View.COMM_ONLY;
+        boolean moves = view != View.COMPUTE_ONLY;
+        return timed
+                ? tiles.of(
+                        multiplies ? launches : List.of(),
+                        events,
+                        call,
+                        seenNs,
+                        (times, zeroNs) ->
+                                moves ? tracks(times, zeroNs, events.elapsedNs(call)) : List.of())
+                : null;
     }
 
-    /** A push begins when the one before it has ended, the first behind the results. */
-    private List<Timeline.Track> tracks(List<TileTimes.Times> times, int call, DeviceEvent begin) {
+    /** Rows are pushed at one rate, from when they are finished to the end of the call. */
+    private List<Timeline.Track> tracks(List<TileTimes.Times> times, long zeroNs, long elapsedNs) {
         List<Timeline.Track> tracks = new ArrayList<>();
-        long at = times.stream().mapToLong(one -> one.ends()[1]).max().orElse(0);
-        if (finishing.isOf(call)) {
-            at = finishing.endNs(begin);
-            long from = finishing.beginNs(begin);
-            List<Span> made =
-                    SumTimeline.made(ranks.rows(), finish.firstRow(), finish.rows(), from, at);
+        List<Span> made = new ArrayList<>();
+        long firstRow = ranks.inPlace() ? ranks.rows().firstRow(rank) : finish.firstRow();
+        long count = ranks.inPlace() ? ranks.rows().rows(rank) : finish.rows();
+        for (DeviceEpilogue.Rows rows : finished) {
+            made.addAll(SumTimeline.spans(rows, ranks.rows(), firstRow, count, zeroNs, elapsedNs));
+        }
+        if (!made.isEmpty()) {
             tracks.add(new Timeline.Track("finish", made));
         }
+        long doneNs = times.stream().mapToLong(one -> one.ends()[1]).max().orElse(0);
+        doneNs = Math.max(doneNs, made.stream().mapToLong(Span::endNs).max().orElse(0));
+        long[] bytes =
+                pushes.stream()
+                        .mapToLong(push -> push.from().rows() * push.from().cols())
+                        .map(elements -> elements * finish.type().bytes())
+                        .toArray();
+        long[] ends = SteadyRate.ends(doneNs, new long[bytes.length], bytes, elapsedNs);
         List<Span> copies = new ArrayList<>();
-        for (Push push : pushes) {
-            if (push.at().isOf(call)) {
-                long end = Math.max(at, push.at().endNs(begin));
-                long rows = push.from().rows();
-                long bytes = rows * push.from().cols() * finish.type().bytes();
-                copies.add(
-                        new Span(
-                                Kind.TRANSFER,
-                                rank,
-                                push.peer(),
-                                push.peer(),
-                                -1,
-                                0,
-                                rows,
-                                bytes,
-                                at,
-                                end));
-                at = end;
-            }
+        for (int i = 0; i < ends.length; i++) {
+            int peer = pushes.get(i).peer();
+            long rows = pushes.get(i).from().rows();
+            copies.add(
+                    new Span(
+                            Kind.TRANSFER,
+                            rank,
+                            peer,
+                            peer,
+                            -1,
+                            0,
+                            rows,
+                            bytes[i],
+                            doneNs,
+                            ends[i]));
+            doneNs = ends[i];
         }
         if (!copies.isEmpty()) {
             tracks.add(new Timeline.Track("copies-out", copies));

@@ -12,7 +12,7 @@ import dev.weft.cuda.exec.GatedProduct;
 import dev.weft.cuda.exec.LaneCounters;
 import dev.weft.cuda.exec.RowRange;
 import dev.weft.cuda.exec.TileSchedule;
-import dev.weft.cuda.exec.TimedSpan;
+import dev.weft.cuda.exec.TileTimes;
 import dev.weft.cuda.kernel.GatedKernel;
 import dev.weft.cuda.sums.SumCopyList.Move;
 import dev.weft.cuda.sums.SumCopyList.Parts;
@@ -25,6 +25,7 @@ import dev.weft.plan.RankPlan;
 import dev.weft.plan.Reduction;
 import dev.weft.tensor.DType;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -71,6 +72,11 @@ public final class HostSums implements SumRun {
     private final List<GpuStream> out = List.of(GpuStream.urgent(), GpuStream.urgent());
     private final DeviceEvent entered = new DeviceEvent();
     private final DeviceEvent left = new DeviceEvent();
+
+    /** Behind the latest call's copies: of the streams in, then of those out. */
+    private final DeviceEvent[] ends = new DeviceEvent[4];
+
+    private final boolean timed = TileTimes.areKept();
     private final SumTimeline told;
     private int counted;
 
@@ -82,12 +88,8 @@ public final class HostSums implements SumRun {
     /** Products of the call whose grids are queued: what they make can be waited for. */
     private int launched;
 
-    /**
-     * Rows that are made once a flag is raised, or at once if it is -1.
-     *
-     * @param at null where no times are kept
-     */
-    private record Made(DeviceEpilogue.Rows rows, int flag, TimedSpan at) {}
+    /** Rows that are made once a flag is raised, or at once if it is -1. */
+    private record Made(DeviceEpilogue.Rows rows, int flag) {}
 
     /**
      * @param exchange closed with this
@@ -111,8 +113,10 @@ public final class HostSums implements SumRun {
         int count = factors.sides().size();
         this.sums = new DeviceMatrix[count][slots];
         this.firstRows = new long[slots];
-        this.told = new SumTimeline(plan, list, exchange.isStaged(), factors.kernels().getFirst());
+        GatedKernel first = factors.kernels().getFirst();
+        this.told = new SumTimeline(plan, list, factors.partType(), exchange.isStaged(), first);
         owned.add(told);
+        Arrays.setAll(ends, i -> timed ? DeviceEvent.timed() : new DeviceEvent());
         try (GpuStream stream = GpuStream.create()) {
             for (int i = 0; i < count; i++) {
                 allocate(i, factors, stream);
@@ -160,6 +164,7 @@ public final class HostSums implements SumRun {
             return;
         }
         products.add(product(kernel, gated, i, factors, c, starts, buffers, deadlineNs));
+        told.watch(i, products.getLast(), kernel);
         for (int signal : gated.signals()) {
             if (signal >= 0) {
                 perCall[signal] += kernel.signalsPerTile();
@@ -218,7 +223,8 @@ public final class HostSums implements SumRun {
             int flag = part.flags().get(finish.joins() ? i + 1 : i);
             DeviceEpilogue.Rows rows =
                     finish.last().rows(i, from, second, result.rows(first, part.rows()), first);
-            finished.add(new Made(rows, flag, told.making(part.row(), part.rows(), false)));
+            finished.add(new Made(rows, flag));
+            told.makes(part.row(), part.rows(), false, rows);
             owned.add(rows);
         }
     }
@@ -231,8 +237,8 @@ public final class HostSums implements SumRun {
         }
         DeviceMatrix whole = at(i, part, Reduction.WHOLE);
         DeviceEpilogue.Rows rows = adding.rows(i, from, List.of(), whole, 0);
-        TimedSpan at = told.making(part.row(), part.rows(), true);
-        added.add(new Made(rows, part.flags().get(i), at));
+        added.add(new Made(rows, part.flags().get(i)));
+        told.makes(part.row(), part.rows(), true, rows);
         owned.add(rows);
         return List.of(whole);
     }
@@ -283,7 +289,6 @@ public final class HostSums implements SumRun {
         }
         for (int i = 0; i < list.late().size(); i++) {
             send(list.late().get(i), call, out.get(i & 1));
-            told.sent(list.out().size() + i, call, out.get(i & 1));
         }
         move(list.in().size(), call, counts);
         if (multiplies) {
@@ -316,7 +321,6 @@ public final class HostSums implements SumRun {
                     await(move, call, on);
                 }
                 send(move, call, on);
-                told.sent(sent - 1, call, on);
             }
             if (brought >= end) {
                 return;
@@ -359,7 +363,6 @@ public final class HostSums implements SumRun {
                     move.rows(),
                     on);
             CudaStreams.writeValue32(on.handle(), flags + 4L * move.word(), call);
-            told.brought(brought, call, on);
         }
     }
 
@@ -391,34 +394,34 @@ public final class HostSums implements SumRun {
         for (int flag = Math.max(0, made.flag() - 1); flag <= made.flag(); flag++) {
             CudaStreams.waitValue32(stream.handle(), flags + 4L * flag, call);
         }
-        if (made.at() == null) {
-            made.rows().launch(stream);
-            return;
-        }
-        made.at().begin(call, stream);
         made.rows().launch(stream);
-        made.at().end(stream);
     }
 
     private void join(GpuStream stream) {
-        for (GpuStream each : List.of(in.getFirst(), in.getLast(), out.getFirst(), out.getLast())) {
-            left.record(each);
-            left.join(stream);
+        for (int i = 0; i < ends.length; i++) {
+            ends[i].record(i < 2 ? in.get(i) : out.get(i - 2));
+            ends[i].join(stream);
         }
     }
 
     @Override
     public Timeline timeline(int call, View view, CallEvents events, long seenNs) {
-        List<GatedProduct> launched =
-                switch (view) {
-                    case COMPUTE_ONLY -> ready;
-                    case COMM_ONLY -> List.of();
-                    case PIPELINED -> products;
-                };
-        boolean late = productFirst && view == View.PIPELINED;
-        Timeline device = told.of(launched, events, call, late ? events.gatherNs(call) : 0, seenNs);
-        if (device == null || view == View.COMPUTE_ONLY) {
-            return device;
+        if (view == View.COMPUTE_ONLY) {
+            return told.of(ready, events, call, null, seenNs);
+        }
+        boolean multiplies = view == View.PIPELINED;
+        long[] ns = new long[ends.length];
+        for (int i = 0; timed && i < ns.length; i++) {
+            ns[i] = ends[i].nsSince(events.beginOf(call));
+        }
+        SumTimeline.Moved moved =
+                new SumTimeline.Moved(
+                        productFirst && multiplies ? events.gatherNs(call) : 0,
+                        Math.max(ns[0], ns[1]),
+                        Math.max(ns[2], ns[3]));
+        Timeline device = told.of(multiplies ? products : List.of(), events, call, moved, seenNs);
+        if (device == null) {
+            return null;
         }
         List<Timeline.Track> tracks = new ArrayList<>(exchange.tracks(device.startNs()));
         tracks.addAll(device.tracks());
@@ -469,6 +472,7 @@ public final class HostSums implements SumRun {
         }
         exchange.close();
         SumRun.closeAll(owned);
+        Arrays.stream(ends).forEach(DeviceEvent::close);
         entered.close();
         left.close();
     }

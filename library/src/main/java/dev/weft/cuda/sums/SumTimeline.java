@@ -1,12 +1,14 @@
 package dev.weft.cuda.sums;
 
-import dev.weft.cuda.GpuStream;
+import dev.weft.cuda.exec.ArrivalTimes;
 import dev.weft.cuda.exec.CallEvents;
-import dev.weft.cuda.exec.DeviceEvent;
+import dev.weft.cuda.exec.CopyList.Copy;
+import dev.weft.cuda.exec.CopyTimes;
+import dev.weft.cuda.exec.DeviceEpilogue;
 import dev.weft.cuda.exec.DeviceTimeline;
 import dev.weft.cuda.exec.GatedProduct;
+import dev.weft.cuda.exec.SteadyRate;
 import dev.weft.cuda.exec.TileTimes;
-import dev.weft.cuda.exec.TimedSpan;
 import dev.weft.cuda.kernel.GatedKernel;
 import dev.weft.cuda.sums.SumCopyList.Move;
 import dev.weft.op.Timeline;
@@ -18,58 +20,74 @@ import dev.weft.plan.RankPlan.Lane;
 import dev.weft.plan.RankPlan.Transfer;
 import dev.weft.plan.Reduction;
 import dev.weft.plan.Shards;
+import dev.weft.tensor.DType;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.function.ToLongFunction;
 
 /**
- * What {@link HostSums} did in its latest call. Tiles and their waits are told by the device's
- * clock, copies by an event behind each. A copy is taken to begin when the one before it in the
- * same direction has ended and what it waits for is there. One thread at a time.
+ * What {@link HostSums} did in its latest call. Tiles, their waits and the kernels that add and
+ * round are known by the device's clock. Copies have no events, which would cost up to a tenth of a
+ * short call (H200). Those to this rank are known if Hopper's kernel watched their flags or a tile
+ * waited for them; the others share the time in between by their bytes. Those from this rank begin
+ * when their tiles are stored and move at one rate until the last one ends. One thread at a time.
  */
 final class SumTimeline implements AutoCloseable {
 
     private final RankPlan plan;
     private final SumCopyList list;
+    private final DType partType;
     private final DeviceTimeline tiles;
     private final boolean kept = TileTimes.areKept();
     private final boolean tellsCopies;
-    private final List<Copied> in = new ArrayList<>();
 
-    /** Those that are late come behind. */
-    private final List<Copied> out = new ArrayList<>();
+    /** By copy, spans without times; those of late copies come last. */
+    private final List<Span> in;
 
+    private final List<Span> out;
+    private final List<Move> sent = new ArrayList<>();
+    private final List<Copy> inLine = new ArrayList<>();
+    private final List<ArrivalTimes> arrivals = new ArrayList<>();
     private final List<Made> made = new ArrayList<>();
 
-    /** A copy, its span without times, and its end. */
-    private record Copied(Move move, Span span, TimedSpan at) {}
-
     /**
-     * Rows that were added or rounded.
+     * Rows that a kernel adds or rounds.
      *
-     * @param added whether they are sent to others after that
+     * @param sent whether they are sent after that
      */
-    private record Made(long row, long rows, boolean added, TimedSpan at) {}
+    private record Made(long row, long rows, boolean sent, DeviceEpilogue.Rows by) {}
 
     /**
+     * What copies did in a call, since its begin.
+     *
+     * @param fromNs when the first could begin
+     * @param inNs when those to this rank had ended
+     * @param outNs when those from this rank had ended
+     */
+    record Moved(long fromNs, long inNs, long outNs) {}
+
+    /**
+     * @param partType of sums that are not whole
      * @param staged whether threads of the host report what moves between the ranks
      */
-    SumTimeline(RankPlan plan, SumCopyList list, boolean staged, GatedKernel kernel) {
+    SumTimeline(
+            RankPlan plan, SumCopyList list, DType partType, boolean staged, GatedKernel kernel) {
         this.plan = plan;
+        this.partType = partType;
         this.list = list;
         this.tellsCopies = kept && !staged;
-        add(list.in(), plan.arrivals(), in);
-        if (tellsCopies) {
-            List<Move> sent = new ArrayList<>(list.out());
-            sent.addAll(list.late());
-            add(sent, plan.lanes(), out);
-        }
+        this.in = spans(list.in(), plan.arrivals());
+        sent.addAll(list.out());
+        sent.addAll(list.late());
+        this.out = tellsCopies ? spans(sent, plan.lanes()) : List.of();
         int[] bringers = new int[list.origins().size()];
-        for (Copied one : in) {
-            bringers[one.move().word()] = one.span().peer();
+        for (int i = 0; i < in.size(); i++) {
+            Move move = list.in().get(i);
+            bringers[move.word()] = in.get(i).peer();
+            inLine.add(copy(move, in.get(i)));
         }
         this.tiles =
                 new DeviceTimeline(
@@ -79,7 +97,8 @@ final class SumTimeline implements AutoCloseable {
                         kernel);
     }
 
-    private void add(List<Move> moves, List<Lane> lanes, List<Copied> to) {
+    private List<Span> spans(List<Move> moves, List<Lane> lanes) {
+        List<Span> spans = new ArrayList<>();
         Map<List<Long>, Integer> turns = new HashMap<>();
         for (Move move : moves) {
             List<Transfer> alike =
@@ -90,14 +109,15 @@ final class SumTimeline implements AutoCloseable {
             // The same sums go to several peers in the order of the plan.
             long product = move.product();
             List<Long> sums = List.of(product, move.row(), move.col(), (long) move.slot());
-            Transfer transfer = alike.get(turns.merge(sums, 1, Integer::sum) - 1);
-            to.add(new Copied(move, span(move, transfer), new TimedSpan()));
+            spans.add(span(move, alike.get(turns.merge(sums, 1, Integer::sum) - 1)));
         }
+        return spans;
     }
 
     private Span span(Move move, Transfer transfer) {
         Chunk chunk = plan.chunks().chunk(transfer.source(), transfer.chunk());
         int peer = transfer.from() == plan.rank() ? transfer.to() : transfer.from();
+        DType type = move.fromSlot() == Reduction.WHOLE ? DType.FP32 : partType;
         return new Span(
                 Kind.TRANSFER,
                 chunk.source(),
@@ -106,137 +126,152 @@ final class SumTimeline implements AutoCloseable {
                 chunk.index(),
                 chunk.firstRow(),
                 chunk.rows(),
-                move.rows() * move.cols() * Float.BYTES,
+                move.rows() * move.cols() * type.bytes(),
                 0,
                 0);
     }
 
-    /** A copy to this rank is queued, with its flag. */
-    void brought(int index, int call, GpuStream on) {
-        if (tellsCopies) {
-            in.get(index).at().endOnly(call, on);
+    private static Copy copy(Move move, Span span) {
+        return new Copy(
+                span.peer(),
+                span.to(),
+                span.source(),
+                span.firstRow(),
+                move.rows(),
+                move.col(),
+                move.cols(),
+                move.word(),
+                -1,
+                0,
+                0,
+                0);
+    }
+
+    /** Has a product note when the sums come that it waits for, if its kernel can. */
+    void watch(int number, GatedProduct product, GatedKernel kernel) {
+        List<Copy> awaited = new ArrayList<>();
+        for (Move move : list.in()) {
+            if (move.product() == number && move.slot() == Reduction.PARTIAL) {
+                awaited.add(inLine.get(move.word()));
+            }
+        }
+        boolean watches = tellsCopies && kernel.kind() == GatedKernel.Kind.HOPPER;
+        if (watches && !awaited.isEmpty()) {
+            arrivals.add(new ArrivalTimes(List.of(awaited)));
+            product.watch(arrivals.getLast());
         }
     }
 
-    /** A copy from this rank is queued; late ones have the numbers behind the others. */
-    void sent(int index, int call, GpuStream on) {
-        if (tellsCopies) {
-            out.get(index).at().endOnly(call, on);
-        }
-    }
-
-    /** For rows that every call adds or rounds; null if no times are kept. */
-    TimedSpan making(long row, long rows, boolean added) {
-        if (!kept) {
-            return null;
-        }
-        made.add(new Made(row, rows, added, new TimedSpan()));
-        return made.getLast().at();
+    /** Rows that every call adds or rounds. */
+    void makes(long row, long rows, boolean thenSent, DeviceEpilogue.Rows by) {
+        made.add(new Made(row, rows, thenSent, by));
     }
 
     /**
      * The latest call, which has ended. Null if only its begin and end are known.
      *
-     * @param movedFromNs when the first copy could begin
+     * @param moved null if it copied nothing
      */
     Timeline of(
-            List<GatedProduct> launched,
-            CallEvents events,
-            int call,
-            long movedFromNs,
-            long seenNs) {
-        DeviceEvent begin = events.beginOf(call);
+            List<GatedProduct> launched, CallEvents events, int call, Moved moved, long seenNs) {
         return kept
                 ? tiles.of(
                         launched,
                         events,
                         call,
                         seenNs,
-                        (times, zeroNs) -> tracks(times, call, begin, movedFromNs))
+                        (times, zeroNs) -> tracks(times, zeroNs, events.elapsedNs(call), moved))
                 : null;
     }
 
     private List<Timeline.Track> tracks(
-            List<TileTimes.Times> times, int call, DeviceEvent begin, long movedFromNs) {
-        long[] stored = new long[list.counters()];
-        times.forEach(one -> one.addSignals(stored));
-        long[] come = new long[list.origins().size()];
-        long addedNs = 0;
-        for (Copied one : in) {
-            come[one.move().word()] = one.at().isOf(call) ? one.at().endNs(begin) : 0;
-        }
+            List<TileTimes.Times> times, long zeroNs, long elapsedNs, Moved moved) {
         List<Span> finished = new ArrayList<>();
+        long addedNs = 0;
         for (Made one : made) {
-            if (one.at().isOf(call)) {
-                long endNs = one.at().endNs(begin);
-                addedNs = one.added() ? Math.max(addedNs, endNs) : addedNs;
-                finished.addAll(
-                        made(shards(), one.row(), one.rows(), one.at().beginNs(begin), endNs));
+            List<Span> spans = spans(one.by(), shards(), one.row(), one.rows(), zeroNs, elapsedNs);
+            finished.addAll(spans);
+            if (one.sent() && !spans.isEmpty()) {
+                addedNs = Math.max(addedNs, spans.getFirst().endNs());
             }
         }
         finished.sort(Comparator.comparingLong(Span::startNs));
-        long lateNs = addedNs;
         List<Timeline.Track> tracks = new ArrayList<>();
-        addTrack("copies-in", in, call, begin, movedFromNs, move -> 0, tracks);
-        addTrack(
-                "copies-out",
-                out,
-                call,
-                begin,
-                movedFromNs,
-                move ->
-                        move.word() < 0
-                                ? lateNs
-                                : move.fromSlot() == Reduction.PARTIAL
-                                        ? stored[move.word()]
-                                        : come[move.word()],
-                tracks);
-        if (!finished.isEmpty()) {
-            tracks.add(new Timeline.Track("finish", finished));
+        if (tellsCopies && moved != null) {
+            long[] come = new long[list.origins().size()];
+            Arrays.fill(come, -1);
+            times.forEach(one -> one.addArrivals(come));
+            arrivals.forEach(one -> one.read(zeroNs, come));
+            CopyTimes.fill(inLine, moved.fromNs(), come, moved.inNs());
+            add(new Timeline.Track("copies-in", in(come, moved)), tracks);
+            add(new Timeline.Track("copies-out", out(times, come, addedNs, moved)), tracks);
         }
+        add(new Timeline.Track("finish", finished), tracks);
         return tracks;
+    }
+
+    private static void add(Timeline.Track track, List<Timeline.Track> to) {
+        if (!track.spans().isEmpty()) {
+            to.add(track);
+        }
     }
 
     private Shards shards() {
         return plan.chunks().shards();
     }
 
-    private void addTrack(
-            String name,
-            List<Copied> copies,
-            int call,
-            DeviceEvent begin,
-            long fromNs,
-            ToLongFunction<Move> readyNs,
-            List<Timeline.Track> to) {
+    private List<Span> in(long[] come, Moved moved) {
         List<Span> spans = new ArrayList<>();
-        long at = fromNs;
-        List<Copied> ended = new ArrayList<>(copies);
-        ended.removeIf(copy -> !copy.at().isOf(call));
-        ended.sort(Comparator.comparingLong(copy -> copy.at().endNs(begin)));
-        for (Copied copy : ended) {
-            long end = Math.max(at, copy.at().endNs(begin));
-            long ready = Math.clamp(readyNs.applyAsLong(copy.move()), at, end);
-            if (ready > at) {
-                spans.add(waiting(copy, at, ready));
-            }
-            spans.add(TimedSpan.at(copy.span(), ready, end));
+        long at = moved.fromNs();
+        for (int i = 0; i < in.size(); i++) {
+            long end = Math.max(at, come[list.in().get(i).word()]);
+            spans.add(DeviceTimeline.at(in.get(i), at, end));
             at = end;
         }
-        if (!spans.isEmpty()) {
-            to.add(new Timeline.Track(name, spans));
+        return spans;
+    }
+
+    private List<Span> out(List<TileTimes.Times> times, long[] come, long addedNs, Moved moved) {
+        long[] stored = new long[list.counters()];
+        times.forEach(one -> one.addSignals(stored));
+        long[] ready = new long[out.size()];
+        long[] bytes = new long[out.size()];
+        for (int i = 0; i < ready.length; i++) {
+            Move move = sent.get(i);
+            bytes[i] = out.get(i).bytes();
+            if (move.word() < 0) {
+                ready[i] = addedNs;
+            } else {
+                ready[i] =
+                        move.fromSlot() == Reduction.PARTIAL
+                                ? stored[move.word()]
+                                : come[move.word()];
+            }
+            ready[i] = Math.min(ready[i], moved.outNs());
         }
+        long[] ends = SteadyRate.ends(moved.fromNs(), ready, bytes, moved.outNs());
+        List<Span> spans = new ArrayList<>();
+        long at = moved.fromNs();
+        for (int i = 0; i < ends.length; i++) {
+            if (ready[i] > at) {
+                spans.add(waiting(i, at, ready[i]));
+                at = ready[i];
+            }
+            spans.add(DeviceTimeline.at(out.get(i), at, ends[i]));
+            at = ends[i];
+        }
+        return spans;
     }
 
     /** A copy waits for this rank's product, or for what a peer brings. */
-    private Span waiting(Copied copy, long fromNs, long untilNs) {
-        Span span = copy.span();
-        boolean forPeer = copy.move().word() >= 0 && copy.move().fromSlot() != Reduction.PARTIAL;
-        int awaited = forPeer ? in.get(copy.move().word()).span().peer() : plan.rank();
+    private Span waiting(int index, long fromNs, long untilNs) {
+        Span span = out.get(index);
+        Move move = sent.get(index);
+        boolean forPeer = move.word() >= 0 && move.fromSlot() != Reduction.PARTIAL;
         return new Span(
                 Kind.WAIT,
                 span.source(),
-                awaited,
+                forPeer ? inLine.get(move.word()).from() : plan.rank(),
                 -1,
                 span.chunk(),
                 span.firstRow(),
@@ -246,15 +281,29 @@ final class SumTimeline implements AutoCloseable {
                 untilNs);
     }
 
-    /** Rows of C that were made together, a span for each shard. */
-    static List<Span> made(Shards shards, long row, long rows, long startNs, long endNs) {
+    /**
+     * Rows of C that a kernel has made, a span for each shard; none if it ran in an earlier call.
+     *
+     * @param zeroNs the call's begin, by the device's clock
+     */
+    static List<Span> spans(
+            DeviceEpilogue.Rows by,
+            Shards shards,
+            long row,
+            long rows,
+            long zeroNs,
+            long elapsedNs) {
+        long[] busy = by.busyNs();
         List<Span> spans = new ArrayList<>();
-        for (int r = 0; r < shards.ranks(); r++) {
+        for (int r = 0; busy[0] >= zeroNs && r < shards.ranks(); r++) {
             long first = Math.max(row, shards.firstRow(r));
             long end = Math.min(row + rows, shards.firstRow(r) + shards.rows(r));
             if (first < end) {
                 long inShard = first - shards.firstRow(r);
-                spans.add(Span.local(Kind.COMPUTE, r, r, inShard, end - first, startNs, endNs));
+                // The begin is read to a few microseconds.
+                long untilNs = Math.min(Math.max(busy[0], busy[1]) - zeroNs, elapsedNs);
+                long fromNs = Math.min(busy[0] - zeroNs, untilNs);
+                spans.add(Span.local(Kind.COMPUTE, r, r, inShard, end - first, fromNs, untilNs));
             }
         }
         return spans;
@@ -263,8 +312,6 @@ final class SumTimeline implements AutoCloseable {
     @Override
     public void close() {
         tiles.close();
-        in.forEach(one -> one.at().close());
-        out.forEach(one -> one.at().close());
-        made.forEach(one -> one.at().close());
+        arrivals.forEach(ArrivalTimes::close);
     }
 }

@@ -168,8 +168,20 @@ class DeviceTimelineTest {
     @Test
     void unseenCopiesShareTheTimeBetweenThoseThatWereSeen() {
         long[] ends = {-1, 400, -1, -1, -1};
-        CopyTimes.fill(line(0, 100, 300, 0, 50, 150), ends, 800);
+        CopyTimes.fill(line(0, 100, 300, 0, 50, 150), 0, ends, 800);
         assertArrayEquals(new long[] {100, 400, 400, 500, 800}, ends);
+    }
+
+    /** At 2 ns each: the third is ready late, and the others follow each other. */
+    @Test
+    void whatFollowsEachOtherAtOneRateEndsWhenTheLastWasSeenToEnd() {
+        long[] ready = {0, 0, 700, 0};
+        assertArrayEquals(
+                new long[] {210, 410, 720, 900},
+                SteadyRate.ends(10, ready, new long[] {100, 100, 10, 90}, 900));
+        assertArrayEquals(
+                new long[] {950}, SteadyRate.ends(0, new long[] {950}, new long[] {5}, 900));
+        assertArrayEquals(new long[0], SteadyRate.ends(0, new long[0], new long[0], 900));
     }
 
     @Test
