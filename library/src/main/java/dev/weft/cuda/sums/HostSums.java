@@ -44,7 +44,7 @@ import java.util.Map;
  */
 public final class HostSums implements SumRun {
 
-    /** Copies that are queued before the grid is, so that it finds work. */
+    /** Copies of sums that tiles start from, queued before the grid is, so that it finds work. */
     private static final int LEAD = 4;
 
     /** What is queued ends within this time, or never. */
@@ -263,7 +263,7 @@ public final class HostSums implements SumRun {
             counted++;
         }
         if (counts && !exchange.isStaged()) {
-            bring(Math.min(LEAD, list.in().size()), call);
+            bring(Math.min(LEAD, list.inOfProducts(products.size())), call);
         }
         launched = 0;
         for (int i = 0; multiplies && i < products.size(); i++) {
