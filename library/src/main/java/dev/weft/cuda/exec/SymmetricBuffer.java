@@ -4,6 +4,7 @@ import dev.weft.cuda.DeviceBuffer;
 import dev.weft.cuda.Gpu;
 import dev.weft.cuda.GpuStream;
 import dev.weft.fabric.Fabric;
+import dev.weft.fabric.FabricException;
 import dev.weft.fabric.transport.Region;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.ffi.CudaStreams;
@@ -116,9 +117,13 @@ public final class SymmetricBuffer implements AutoCloseable {
         gpu.bind();
         pointers.closeOpened();
         try {
-            // What another process still has open must not be freed.
+            // A peer may be about to queue a wait for these events, though its copies, which this
+            // rank has waited for, are done; and another process may still have the memory open.
+            fabric.barrier();
+        } catch (FabricException e) {
+            // Ranks of one process that has failed have nothing open, and queue nothing more.
             if (PeerPointers.betweenProcesses(fabric)) {
-                fabric.barrier();
+                throw e;
             }
         } finally {
             free();
