@@ -270,7 +270,7 @@ class DeviceEpilogueIT {
         try (DeviceEpilogue there =
                 new DeviceEpilogue(gpu, Epilogue.none().fitting(List.of(8L)), 3)) {
             assertMessage(
-                    "epilogue '': parts [] and [] of [3, 8] fp32: expected 1 to 64 fp32 parts of its shape, and none of a second product",
+                    "epilogue '': parts [] and [] of [3, 8] fp32: expected 1 to 64 parts of its shape, all fp32 or all bf16, and none of a second product",
                     () -> there.rows(0, List.of(), List.of(), part, 0));
         }
     }
