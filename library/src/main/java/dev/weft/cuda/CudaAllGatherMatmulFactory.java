@@ -83,7 +83,7 @@ record CudaAllGatherMatmulFactory(
         boolean few = CudaPlanning.isOneRowOfTiles(plan, shape);
         // Few rows from host memory come in as few copies as can be.
         boolean together = few && fabric == null;
-        CopyList list = together ? CopyList.of(plan).bySlice() : CopyList.of(plan);
+        CopyList list = CopyList.of(plan);
         Deque<AutoCloseable> made = new ArrayDeque<>();
         try (GpuStream stream = GpuStream.create()) {
             LaneCounters counters = counters(wanted, plan, list);

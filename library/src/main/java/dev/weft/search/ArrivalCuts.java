@@ -18,9 +18,6 @@ public final class ArrivalCuts {
 
     private static final int MOST_SLICES = 5;
 
-    /** A second copy of few rows costs about as much as it saves if that is less than this. */
-    private static final double MIN_SAVED_US = 3;
-
     private ArrivalCuts() {}
 
     /**
@@ -64,25 +61,9 @@ public final class ArrivalCuts {
         return best;
     }
 
-    /**
-     * The cut of few rows that arrive together and are multiplied at once: halves of their columns,
-     * if the second arrives while the part of B for the first is read, which takes the time of such
-     * a product.
-     *
-     * @param chunkRows the rows of every chunk that arrives
-     */
-    public static ArrivalCut together(
-            Machine machine, TileGrid grid, DType aType, long k, long n, List<Long> chunkRows) {
-        long rows = chunkRows.stream().mapToLong(Long::longValue).sum();
-        long half = Math.ceilDiv(k / 2, grid.kBlock()) * grid.kBlock();
-        double linkUs = (double) rows * (k - half) * aType.bytes() / (machine.node().gbps() * 1e3);
-        double readUs = (double) half * n * aType.bytes() / (machine.memory().gbps() * 1e3);
-        boolean pays = linkUs > MIN_SAVED_US && machine.overheads().transferUs() + linkUs <= readUs;
-        List<Long> cols = pays ? List.of(half, k - half) : List.of(k);
-        // Tiles that wait for slices are not made narrower later on.
-        boolean narrow = pays && Math.ceilDiv(n, (long) grid.narrowWidth()) <= grid.workers();
-        return new ArrivalCut(
-                chunkRows.stream().map(r -> List.of(new Block(r, cols, narrow))).toList());
+    /** No cut: every chunk arrives whole. */
+    public static ArrivalCut none(long k, List<Long> chunkRows) {
+        return new ArrivalCut(chunkRows.stream().map(rows -> one(rows, k)).toList());
     }
 
     private static List<Block> one(long rows, long k) {

@@ -464,15 +464,5 @@ class CopyListTest {
         assertArrayEquals(new int[] {1, 2}, CopyList.adjacent(second, below));
         DeviceLayout beside = new DeviceLayout(shards, DType.FP16, 16, ArrivalPlace.COLUMNS);
         assertArrayEquals(new int[] {1, 2}, CopyList.adjacent(first, beside));
-        ArrivalCut halves =
-                new ArrivalCut(
-                        List.of(
-                                List.of(new Block(2, List.of(8L, 8L), false)),
-                                List.of(new Block(3, List.of(8L, 8L), false))));
-        CopyList slices = list(plan(Algorithm.MESH_PULL, chunks, 0), halves, true).bySlice();
-        List<Copy> bySlice = slices.lanes().getFirst();
-        assertEquals(List.of(0L, 0L, 8L, 8L), bySlice.stream().map(Copy::firstCol).toList());
-        assertEquals(List.of(1, 3, 1, 3), bySlice.stream().map(Copy::source).toList());
-        assertArrayEquals(new int[] {2, 2, 4, 4}, CopyList.adjacent(bySlice, below));
     }
 }

@@ -227,20 +227,9 @@ class ArrivalCutsTest {
         }
     }
 
-    @ParameterizedTest
-    @CsvSource(
-            delimiter = '|',
-            value = {
-                "4 | 32 | 4096 | 14336 | 3 of 8x4096",
-                "4 | 128 | 4096 | 14336 | 3 of 32x2048+2048n",
-                "4 | 128 | 4000 | 32768 | 3 of 32x2048+1952",
-                "8 | 128 | 4096 | 64 | 7 of 16x4096",
-            })
-    void fewRowsComeInHalvesIfTheProductHidesTheSecond(
-            int ranks, long m, long k, long n, String cut) {
-        List<Long> rows = Collections.nCopies(ranks - 1, m / ranks);
-        ArrivalCut together = ArrivalCuts.together(H200, MMA, DType.FP16, k, n, rows);
-        assertEquals(cut, text(together));
+    @Test
+    void withoutACutEveryChunkComesWhole() {
+        assertEquals("3 of 8x4096", text(ArrivalCuts.none(4096, List.of(8L, 8L, 8L))));
     }
 
     /** Chunks, in them blocks, as rows x columns of their slices, n for narrow tiles. */

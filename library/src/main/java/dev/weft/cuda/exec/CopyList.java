@@ -11,7 +11,6 @@ import dev.weft.plan.RankPlan.Lane;
 import dev.weft.plan.RankPlan.RowBlock;
 import dev.weft.plan.RankPlan.Transfer;
 import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -119,15 +118,6 @@ public record CopyList(List<List<Copy>> lanes, List<RowRange> ranges, List<Origi
         }
         lines.removeIf(List::isEmpty);
         return lines;
-    }
-
-    /** The same copies, slices of columns outside and chunks inside. */
-    public CopyList bySlice() {
-        Comparator<Copy> byCol = Comparator.comparingLong(Copy::firstCol);
-        return new CopyList(
-                lanes.stream().map(lane -> lane.stream().sorted(byCol).toList()).toList(),
-                ranges,
-                origins);
     }
 
     /**

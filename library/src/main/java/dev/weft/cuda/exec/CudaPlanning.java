@@ -286,12 +286,12 @@ public record CudaPlanning(
                         .flatMap(lane -> lane.transfers().stream())
                         .map(t -> plan.chunks().chunk(t.source(), t.chunk()).rows())
                         .toList();
-        Machine machine = GpuModel.of(gpu, false);
         long k = plan.chunks().cols();
+        // Few rows from host memory come in one copy.
         return fabric == null && isOneRowOfTiles(plan, shape)
-                ? ArrivalCuts.together(machine, shape.grid(), wanted.aType(), k, n, arriving)
+                ? ArrivalCuts.none(k, arriving)
                 : ArrivalCuts.of(
-                        machine,
+                        GpuModel.of(gpu, false),
                         shape.grid(),
                         wanted.aType(),
                         k,
