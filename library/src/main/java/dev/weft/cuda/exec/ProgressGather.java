@@ -63,13 +63,13 @@ public final class ProgressGather implements AutoCloseable {
         gpu.bind();
         from.written(caller);
         // Every rank has marked where its part is written: streams may wait for it.
-        group.barrier();
+        from.meet(SymmetricBuffer.WRITTEN);
         from.awaitWritten(stream);
         pull(to, progress, partBytes, splitsPerRank);
         from.read(stream);
         // Every rank has queued its copies. Where ranks share a GPU, a product that waits must not
         // come before a peer's copies in one of the queues that the driver maps streams to.
-        group.barrier();
+        from.meet(SymmetricBuffer.READ);
         from.awaitRead(stream);
         ended.record(stream);
     }

@@ -19,8 +19,11 @@ import dev.weft.ffi.CudaStreams;
  */
 public final class SymmetricBuffer implements AutoCloseable {
 
-    private static final int WRITTEN = 1;
-    private static final int READ = 2;
+    /** Places at which ranks meet; the first two are also the numbers of events. */
+    static final int WRITTEN = 1;
+
+    static final int READ = 2;
+    private static final int CLOSED = 3;
 
     private final Fabric fabric;
     private final Gpu gpu;
@@ -101,6 +104,19 @@ public final class SymmetricBuffer implements AutoCloseable {
         await(READ, stream);
     }
 
+    /**
+     * A barrier, at which all ranks must be at the same place: one that closes must not let another
+     * begin to read what it frees. Collective.
+     */
+    void meet(int place) {
+        for (long other : fabric.exchange(place)) {
+            if (other != place) {
+                throw new IllegalStateException(
+                        "a rank closes shared memory while another one gathers: expected all to do the same");
+            }
+        }
+    }
+
     private void await(int event, GpuStream stream) {
         for (int r = 0; r < fabric.size(); r++) {
             CudaStreams.waitEvent(stream.handle(), pointers.get(r, event));
@@ -119,9 +135,9 @@ public final class SymmetricBuffer implements AutoCloseable {
         try {
             // A peer may be about to queue a wait for these events, though its copies, which this
             // rank has waited for, are done; and another process may still have the memory open.
-            fabric.barrier();
-        } catch (FabricException e) {
-            // Ranks of one process that has failed have nothing open, and queue nothing more.
+            meet(CLOSED);
+        } catch (FabricException | IllegalStateException e) {
+            // Ranks of one process have nothing open, and after a failure queue nothing more.
             if (PeerPointers.betweenProcesses(fabric)) {
                 throw e;
             }
