@@ -33,8 +33,8 @@ public interface Copies extends AutoCloseable {
     void join(GpuStream stream);
 
     /**
-     * As {@link #join}, behind a product that waits for all rows itself: it need not be waited for
-     * again what has told of its end.
+     * As {@link #join}, behind a product that waits for all rows itself: it has seen their flags,
+     * so their copies need not be waited for again.
      */
     default void endBehindProduct(GpuStream stream) {
         join(stream);
@@ -72,15 +72,16 @@ public interface Copies extends AutoCloseable {
     }
 
     /**
-     * Queues the copy of a rectangle between places of the same pitch.
+     * Queues the copy of a rectangle.
      *
      * @param width bytes of each row
      */
-    static void copyRows(long to, long from, long pitch, long width, long rows, GpuStream on) {
-        if (width == pitch) {
-            CudaMemory.copyAsync(to, from, rows * pitch, on.handle());
+    static void copyRows(
+            long to, long toPitch, long from, long fromPitch, long width, long rows, GpuStream on) {
+        if (width == toPitch && width == fromPitch) {
+            CudaMemory.copyAsync(to, from, rows * width, on.handle());
         } else {
-            CudaMemory.copy2dAsync(to, pitch, from, pitch, width, rows, on.handle());
+            CudaMemory.copy2dAsync(to, toPitch, from, fromPitch, width, rows, on.handle());
         }
     }
 }

@@ -406,7 +406,7 @@ public final class CopyStreams implements Copies {
         long from = place(copy.from(), copy, copy.fromSlot(), parity);
         long to = place(copy.to(), copy, copy.toSlot(), parity);
         long width = copy.cols() * layout.dtype().bytes();
-        Copies.copyRows(to, from, layout.pitchBytes(), width, rows, on);
+        Copies.copyRows(to, layout.pitchBytes(), from, layout.pitchBytes(), width, rows, on);
     }
 
     private long place(int rank, Copy copy, int slot, int parity) {

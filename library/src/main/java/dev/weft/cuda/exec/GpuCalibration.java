@@ -197,7 +197,7 @@ public final class GpuCalibration {
 
     private static void copy(
             DeviceBuffer to, PinnedBuffer from, long pitch, long width, long rows, GpuStream on) {
-        Copies.copyRows(to.address(), from.address(), pitch, width, rows, on);
+        Copies.copyRows(to.address(), pitch, from.address(), pitch, width, rows, on);
     }
 
     private double productUs(DType type, long m, long k, long n) {

@@ -215,7 +215,8 @@ public final class StagedCopies implements Copies {
     }
 
     private void copy(long to, long from, Chunk chunk, GpuStream on) {
-        Copies.copyRows(to, from, pitchBytes, chunk.cols() * elementBytes, chunk.rows(), on);
+        long width = chunk.cols() * elementBytes;
+        Copies.copyRows(to, pitchBytes, from, pitchBytes, width, chunk.rows(), on);
     }
 
     @Override

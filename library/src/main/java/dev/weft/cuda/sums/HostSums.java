@@ -4,6 +4,7 @@ import dev.weft.cuda.DeviceBuffer;
 import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.GpuStream;
 import dev.weft.cuda.exec.CallEvents;
+import dev.weft.cuda.exec.Copies;
 import dev.weft.cuda.exec.CudaBuffers;
 import dev.weft.cuda.exec.DeviceEpilogue;
 import dev.weft.cuda.exec.DeviceEvent;
@@ -17,7 +18,6 @@ import dev.weft.cuda.kernel.GatedKernel;
 import dev.weft.cuda.sums.SumCopyList.Move;
 import dev.weft.cuda.sums.SumCopyList.Parts;
 import dev.weft.fabric.FailureReport;
-import dev.weft.ffi.CudaMemory;
 import dev.weft.ffi.CudaStreams;
 import dev.weft.op.Operator.View;
 import dev.weft.op.Timeline;
@@ -354,7 +354,7 @@ public final class HostSums implements SumRun {
             exchange.awaitArrival(move, call);
             SumExchange.Place from = exchange.incoming(move, call);
             DeviceMatrix to = sums[move.product()][move.slot()];
-            copy(
+            Copies.copyRows(
                     to.at(move.row() - firstRows[move.slot()], move.col()),
                     to.pitchBytes(),
                     from.address(),
@@ -369,7 +369,7 @@ public final class HostSums implements SumRun {
     private void send(Move move, int call, GpuStream on) {
         DeviceMatrix from = sums[move.product()][move.fromSlot()];
         SumExchange.Place to = exchange.outgoing(move, call);
-        copy(
+        Copies.copyRows(
                 to.address(),
                 to.pitchBytes(),
                 from.at(move.row() - firstRows[move.fromSlot()], move.col()),
@@ -378,15 +378,6 @@ public final class HostSums implements SumRun {
                 move.rows(),
                 on);
         exchange.copiedOut(call, on);
-    }
-
-    private static void copy(
-            long to, long toPitch, long from, long fromPitch, long width, long rows, GpuStream on) {
-        if (width == toPitch && width == fromPitch) {
-            CudaMemory.copyAsync(to, from, rows * width, on.handle());
-        } else {
-            CudaMemory.copy2dAsync(to, toPitch, from, fromPitch, width, rows, on.handle());
-        }
     }
 
     private void make(Made made, int call, GpuStream stream) {
