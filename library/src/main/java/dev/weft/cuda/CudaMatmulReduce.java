@@ -247,9 +247,9 @@ public final class CudaMatmulReduce extends CudaOperator {
         }
 
         /**
-         * Every copy and every tile, by the device's clock, and when sums were added and rounded.
-         * If another call was started behind it, only the begin and the end are known and, if
-         * nothing overlaps, the time in between.
+         * Every tile by the device's clock, when sums were added and rounded, and every copy, in
+         * part by its flag and in part at one rate in between. If another call was started behind
+         * it, only the begin and the end are known and, if nothing overlaps, the time in between.
          */
         @Override
         public Timeline timeline() {

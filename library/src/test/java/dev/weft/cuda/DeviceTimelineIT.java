@@ -101,7 +101,7 @@ class DeviceTimelineIT {
         }
     }
 
-    /** A library's products are told of whole, and each copy has an event. */
+    /** Of a library's products only the arrivals of rows and the end of the last one are known. */
     @ParameterizedTest
     @CsvSource({"mesh-pull", "sequential"})
     void everyCopyAndEveryProductOfCublasIsTold(String algorithm) {

@@ -160,52 +160,59 @@ public final class CublasProduct implements DeviceProduct {
     }
 
     /**
-     * The products of a stream follow each other, each waits for its rows, and the last one ends
-     * with the call; that they multiply rows at one rate is an assumption. Events around them would
-     * cost 5% of a short call (H200). A product has a span for each shard.
+     * The products of a stream follow each other, each waits for its rows, and the last one of all
+     * ends with the call; that they multiply rows at one rate is an assumption. Events around them
+     * would cost 5% of a short call (H200). A product has a span for each shard. Nothing is known
+     * of several Bs, nor without arrivals.
      */
     @Override
     public boolean addSpans(
             DeviceTimeline.Others arrivals, long endNs, List<List<Timeline.Span>> to) {
+        if (ranges.isEmpty() || !to.isEmpty()) {
+            return false;
+        }
+        List<long[]> ready = new ArrayList<>();
+        List<long[]> rows = new ArrayList<>();
         for (int turn = 0; turn < Math.min(STREAMS, ranges.size()); turn++) {
-            if (to.size() == turn) {
-                to.add(new ArrayList<>());
-            }
-            List<Timeline.Span> before = to.get(turn);
-            long fromNs = before.isEmpty() ? arrivals.firstNs() : before.getLast().endNs();
-            addSpans(turn, arrivals, fromNs, endNs, before);
-        }
-        return !ranges.isEmpty();
-    }
-
-    private void addSpans(
-            int turn,
-            DeviceTimeline.Others arrivals,
-            long fromNs,
-            long endNs,
-            List<Timeline.Span> to) {
-        int count = Math.ceilDiv(ranges.size() - turn, STREAMS);
-        long[] ready = new long[count];
-        long[] rows = new long[count];
-        for (int i = 0; i < count; i++) {
-            RowRange range = ranges.get(i * STREAMS + turn);
-            rows[i] = range.rows();
-            for (Piece piece : range.pieces()) {
-                ready[i] = Math.max(ready[i], arrivals.arrivalNs(piece.flag()));
-            }
-            ready[i] = Math.min(ready[i], endNs);
-        }
-        long at = fromNs;
-        long[] ends = SteadyRate.ends(at, ready, rows, endNs);
-        for (int i = 0; i < count; i++) {
-            long from = Math.max(at, ready[i]);
-            at = ends[i];
-            for (RowRange part : parts.get(i * STREAMS + turn)) {
-                int source = part.source();
-                long first = part.sourceRow();
-                to.add(Span.local(Kind.COMPUTE, source, source, first, part.rows(), from, at));
+            int count = Math.ceilDiv(ranges.size() - turn, STREAMS);
+            ready.add(new long[count]);
+            rows.add(new long[count]);
+            for (int i = 0; i < count; i++) {
+                RowRange range = ranges.get(i * STREAMS + turn);
+                rows.getLast()[i] = range.rows();
+                for (Piece piece : range.pieces()) {
+                    long ns = arrivals.arrivalNs(piece.flag());
+                    if (ns < 0) {
+                        return false;
+                    }
+                    ready.getLast()[i] = Math.max(ready.getLast()[i], Math.min(ns, endNs));
+                }
             }
         }
+        List<long[]> ends = SteadyRate.ends(arrivals.firstNs(), ready, rows, endNs);
+        for (int turn = 0; turn < ends.size(); turn++) {
+            to.add(new ArrayList<>());
+            long at = arrivals.firstNs();
+            for (int i = 0; i < ends.get(turn).length; i++) {
+                long from = Math.max(at, ready.get(turn)[i]);
+                at = ends.get(turn)[i];
+                for (RowRange part : parts.get(i * STREAMS + turn)) {
+                    int source = part.source();
+                    long first = part.sourceRow();
+                    to.getLast()
+                            .add(
+                                    Span.local(
+                                            Kind.COMPUTE,
+                                            source,
+                                            source,
+                                            first,
+                                            part.rows(),
+                                            from,
+                                            at));
+                }
+            }
+        }
+        return true;
     }
 
     private void multiply(RowRange range, int place, int turn) {

@@ -112,10 +112,11 @@ public final class DeviceResult implements Result<DeviceMatrix> {
     }
 
     /**
-     * Every copy and every tile, by the device's clock; of a ring with two buffers every copy and
-     * every shard's product, with cuBLAS every copy and every product. If rows go through host
-     * memory, the lanes between hosts show every chunk. If another call was started behind this
-     * one, only the begin and the end are known and, if it gathers first, the time in between.
+     * Every tile by the device's clock, and every copy as far as its flag or a wait for it tells,
+     * else at one rate in between; of a ring with two buffers every copy and every shard's product,
+     * with cuBLAS every product, at one rate. If rows go through host memory, the lanes between
+     * hosts show every chunk. If another call was started behind this one, only the begin and the
+     * end are known and, if it gathers first, the time in between.
      */
     @Override
     public Timeline timeline() {
@@ -154,7 +155,7 @@ public final class DeviceResult implements Result<DeviceMatrix> {
 
         @Override
         public long arrivalNs(int flag) {
-            return flag < ends.length ? ends[flag] : 0;
+            return flag < ends.length ? ends[flag] : -1;
         }
     }
 

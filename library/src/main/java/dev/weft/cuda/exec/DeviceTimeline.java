@@ -34,9 +34,9 @@ public final class DeviceTimeline implements AutoCloseable {
             return 0;
         }
 
-        /** When the rows of a flag had come, since the call's begin; 0 if that is not known. */
+        /** When the rows of a flag had come, since the call's begin; -1 if that is not known. */
         default long arrivalNs(int flag) {
-            return 0;
+            return -1;
         }
     }
 
@@ -65,7 +65,8 @@ public final class DeviceTimeline implements AutoCloseable {
         List<TileTimes> tiles = new ArrayList<>();
         products.forEach(product -> product.times().ifPresent(tiles::add));
         DeviceClock.Moment start = clock == null ? null : clock.at(events.beginOf(call));
-        if (start == null && !tiles.isEmpty()) {
+        // Without it, times of earlier calls would be taken for those of this one.
+        if (start == null && clock != null) {
             return null;
         }
         long zeroNs = start == null ? 0 : start.deviceNs();
@@ -97,7 +98,7 @@ public final class DeviceTimeline implements AutoCloseable {
             first = Math.min(first, one.ends()[0]);
             last = Math.max(last, one.ends()[1]);
         }
-        if (times.isEmpty()) {
+        if (first == Long.MAX_VALUE) {
             return 0;
         }
         return first < 0 ? first : Math.max(0, last - elapsedNs);

@@ -1,6 +1,8 @@
 package dev.weft.cuda.exec;
 
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 
 /**
  * Things that are done one after the other at one rate, and of which only the last end is known:
@@ -21,22 +23,39 @@ public final class SteadyRate {
      * @param amounts how much there is to do
      */
     public static long[] ends(long fromNs, long[] readyNs, long[] amounts, long lastNs) {
+        return ends(fromNs, List.of(readyNs), List.of(amounts), lastNs).getFirst();
+    }
+
+    /** The same for several lines at once, of which the one that ends last is known to. */
+    static List<long[]> ends(long fromNs, List<long[]> readyNs, List<long[]> amounts, long lastNs) {
+        long most = amounts.stream().mapToLong(line -> Arrays.stream(line).sum()).max().orElse(0);
         double low = 0;
-        double high = Math.max(0, lastNs - fromNs) / (double) Math.max(1, sum(amounts));
+        double high = Math.max(0, lastNs - fromNs) / (double) Math.max(1, most);
         for (int i = 0; i < STEPS; i++) {
             double middle = (low + high) / 2;
-            double[] ends = ends(fromNs, readyNs, amounts, middle);
-            if (ends.length > 0 && ends[ends.length - 1] > lastNs) {
+            if (latest(fromNs, readyNs, amounts, middle) > lastNs) {
                 high = middle;
             } else {
                 low = middle;
             }
         }
-        return Arrays.stream(ends(fromNs, readyNs, amounts, high)).mapToLong(Math::round).toArray();
+        List<long[]> all = new ArrayList<>();
+        for (int line = 0; line < amounts.size(); line++) {
+            double[] ends = ends(fromNs, readyNs.get(line), amounts.get(line), high);
+            all.add(Arrays.stream(ends).mapToLong(Math::round).toArray());
+        }
+        return all;
     }
 
-    private static long sum(long[] amounts) {
-        return Arrays.stream(amounts).sum();
+    private static double latest(
+            long fromNs, List<long[]> readyNs, List<long[]> amounts, double nsEach) {
+        double latest = 0;
+        for (int line = 0; line < amounts.size(); line++) {
+            for (double end : ends(fromNs, readyNs.get(line), amounts.get(line), nsEach)) {
+                latest = Math.max(latest, end);
+            }
+        }
+        return latest;
     }
 
     private static double[] ends(long fromNs, long[] readyNs, long[] amounts, double nsEach) {

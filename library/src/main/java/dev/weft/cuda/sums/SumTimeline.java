@@ -27,6 +27,7 @@ import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.Collectors;
 
 /**
  * What {@link HostSums} did in its latest call. Tiles, their waits and the kernels that add and
@@ -100,12 +101,12 @@ final class SumTimeline implements AutoCloseable {
     private List<Span> spans(List<Move> moves, List<Lane> lanes) {
         List<Span> spans = new ArrayList<>();
         Map<List<Long>, Integer> turns = new HashMap<>();
+        Map<List<Integer>, List<Transfer>> transfers =
+                lanes.stream()
+                        .flatMap(lane -> lane.transfers().stream())
+                        .collect(Collectors.groupingBy(t -> List.of(t.tag(), t.slot())));
         for (Move move : moves) {
-            List<Transfer> alike =
-                    lanes.stream()
-                            .flatMap(lane -> lane.transfers().stream())
-                            .filter(t -> t.tag() == move.tag() && t.slot() == move.slot())
-                            .toList();
+            List<Transfer> alike = transfers.get(List.of(move.tag(), move.slot()));
             // The same sums go to several peers in the order of the plan.
             long product = move.product();
             List<Long> sums = List.of(product, move.row(), move.col(), (long) move.slot());

@@ -182,6 +182,15 @@ class DeviceTimelineTest {
         assertArrayEquals(
                 new long[] {950}, SteadyRate.ends(0, new long[] {950}, new long[] {5}, 900));
         assertArrayEquals(new long[0], SteadyRate.ends(0, new long[0], new long[0], 900));
+        // Two lines at 2 ns each: only one of them ends last.
+        List<long[]> two =
+                SteadyRate.ends(
+                        0,
+                        List.of(new long[] {0}, new long[] {500, 0}),
+                        List.of(new long[] {100}, new long[] {100, 50}),
+                        800);
+        assertArrayEquals(new long[] {200}, two.getFirst());
+        assertArrayEquals(new long[] {700, 800}, two.getLast());
     }
 
     @Test
