@@ -1,24 +1,13 @@
 package dev.weft.cuda;
 
-import dev.weft.cuda.exec.CallEvents;
-import dev.weft.cuda.exec.CopyList;
 import dev.weft.cuda.exec.CudaBuffers;
 import dev.weft.cuda.exec.CudaEngine;
 import dev.weft.cuda.exec.DeviceEpilogue;
 import dev.weft.cuda.exec.DeviceLayout;
 import dev.weft.cuda.exec.DeviceOperands;
-import dev.weft.cuda.exec.HostPeers;
-import dev.weft.cuda.exec.LaneCounters;
-import dev.weft.cuda.exec.Peers;
-import dev.weft.cuda.exec.StagedPeers;
 import dev.weft.cuda.kernel.GatedKernel;
 import dev.weft.cuda.kernel.TileShape;
-import dev.weft.cuda.sums.DirectSums;
-import dev.weft.cuda.sums.HostPeerSums;
-import dev.weft.cuda.sums.HostSums;
-import dev.weft.cuda.sums.StagedSums;
 import dev.weft.cuda.sums.SumCopyList;
-import dev.weft.cuda.sums.SumExchange;
 import dev.weft.cuda.sums.SumRun;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.transport.Agreement;
@@ -29,7 +18,6 @@ import dev.weft.op.exec.ArrivalPlace;
 import dev.weft.op.exec.Description;
 import dev.weft.op.exec.EpilogueSteps;
 import dev.weft.op.exec.OperatorTrial;
-import dev.weft.op.exec.SumMemory;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.Hosts;
 import dev.weft.plan.PlanChecker;
@@ -365,9 +353,22 @@ public final class CudaMatmulReduceBuilder
                             sides.sides(),
                             given.stream().map(DeviceOperands.Side::transposed).toList(),
                             wanted.columns());
-            return list == null
-                    ? withPeers(wanted, plans, factors, finish, buffers, made)
-                    : throughHostMemory(wanted, plans, list, factors, finish, buffers, made);
+            CudaMatmulReduceParts parts =
+                    new CudaMatmulReduceParts(
+                            fabric,
+                            gpu,
+                            rank,
+                            plans,
+                            wanted.inner(),
+                            wanted.all(),
+                            factors,
+                            finish,
+                            buffers,
+                            WaitTime.nanoseconds(deadline),
+                            made);
+            return linked
+                    ? parts.linked(kernels(wanted, finish.type(), 0))
+                    : parts.throughHostMemory(list);
         } catch (RuntimeException | Error e) {
             CudaAllGatherMatmulBuilder.closeAll(made, e);
             throw e;
@@ -389,131 +390,6 @@ public final class CudaMatmulReduceBuilder
         }
         return new SumRun.Finish(
                 adding, epilogue, steps.joins(), wanted.outType(), firstRow, count);
-    }
-
-    private CudaMatmulReduce throughHostMemory(
-            Sums wanted,
-            List<RankPlan> plans,
-            SumCopyList list,
-            SumRun.Factors factors,
-            SumRun.Finish finish,
-            CudaBuffers buffers,
-            Deque<AutoCloseable> made) {
-        RankPlan plan = plans.get(rank);
-        long[] own = {buffers.address(0), buffers.address(1)};
-        List<AutoCloseable> memory = memoryOf(made, buffers);
-        Peers peers;
-        SumExchange exchange;
-        long patienceNs = deadlineNs();
-        if (fabric == null) {
-            peers = new HostPeers(rank, DType.FP32, 0, 0, own, buffers.flags());
-            made.push(peers);
-            exchange = new HostPeerSums(list, wanted.columns(), factors.partType(), plan.ranks());
-        } else {
-            SumMemory host = new SumMemory(fabric, plans, wanted.inner(), null, factors.partType());
-            peers = new StagedPeers(fabric, host.region(), host.sumsAt(), own, buffers.flags());
-            made.push(peers);
-            long productNs = CallEvents.productNs(work(wanted));
-            exchange = new StagedSums(fabric, host, plan, list, wanted.columns(), productNs);
-            patienceNs = StagedPeers.patienceNs(patienceNs);
-        }
-        HostSums sums = new HostSums(plan, list, exchange, factors, buffers, finish, patienceNs);
-        made.push(sums);
-        CallEvents events = events(wanted, plan, list.origins(), peers, sums.awaited(), buffers);
-        made.push(events);
-        if (fabric != null) {
-            fabric.barrier();
-        }
-        return new CudaMatmulReduce(
-                gpu,
-                fabric,
-                plans,
-                plan,
-                wanted.all(),
-                finish,
-                buffers,
-                peers,
-                sums,
-                memory,
-                events);
-    }
-
-    private CudaMatmulReduce withPeers(
-            Sums wanted,
-            List<RankPlan> plans,
-            SumRun.Factors factors,
-            SumRun.Finish finish,
-            CudaBuffers buffers,
-            Deque<AutoCloseable> made) {
-        RankPlan plan = plans.get(rank);
-        boolean inPlace = plan.storage() == RankPlan.Storage.SUMS_IN_PLACE;
-        DirectSums sums =
-                new DirectSums(
-                        fabric,
-                        gpu,
-                        new DirectSums.Ranks(wanted.rows(), wanted.inner(), wanted.all(), inPlace),
-                        factors,
-                        kernels(wanted, finish.type(), 0),
-                        finish,
-                        buffers,
-                        deadlineNs());
-        List<AutoCloseable> memory = memoryOf(made, buffers);
-        memory.addAll(sums.memory());
-        made.addAll(sums.memory());
-        made.push(sums.peers());
-        made.push(sums);
-        CallEvents events = events(wanted, plan, List.of(), sums.peers(), null, buffers);
-        made.push(events);
-        // Nobody reads a peer's B before all are there.
-        fabric.barrier();
-        return new CudaMatmulReduce(
-                gpu,
-                fabric,
-                plans,
-                plan,
-                wanted.all(),
-                finish,
-                buffers,
-                sums.peers(),
-                sums,
-                memory,
-                events);
-    }
-
-    /** What the operator closes last, of what has been made so far; the buffers it knows. */
-    private static List<AutoCloseable> memoryOf(Deque<AutoCloseable> made, CudaBuffers buffers) {
-        List<AutoCloseable> memory = new ArrayList<>(made);
-        memory.remove(buffers);
-        return memory;
-    }
-
-    private CallEvents events(
-            Sums wanted,
-            RankPlan plan,
-            List<CopyList.Origin> origins,
-            Peers peers,
-            LaneCounters counters,
-            CudaBuffers buffers) {
-        return new CallEvents(
-                plan,
-                new CopyList(List.of(), List.of(), origins),
-                peers::worldRank,
-                buffers,
-                counters,
-                fabric == null ? () -> {} : fabric::worked,
-                fabric == null ? () -> {} : fabric::checkPeers,
-                deadlineNs(),
-                work(wanted));
-    }
-
-    private long deadlineNs() {
-        return WaitTime.nanoseconds(deadline);
-    }
-
-    /** Multiply-adds of a call, twice. */
-    private static double work(Sums wanted) {
-        long n = wanted.columns().stream().mapToLong(Long::longValue).sum();
-        return 2.0 * wanted.rows().totalRows() * wanted.inner().totalRows() * n;
     }
 
     /**

@@ -28,7 +28,6 @@ import java.util.Arrays;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Objects;
-import java.util.concurrent.atomic.AtomicReference;
 
 /**
  * Copies rows to other ranks and from them through host memory. One stream copies this rank's
@@ -86,7 +85,7 @@ public final class StagedCopies implements Copies {
     private final List<LaneWorker> lanes = new ArrayList<>();
     private final List<SpanLog> logs = new ArrayList<>();
     private final Team team;
-    private final AtomicReference<Throwable> failure = new AtomicReference<>();
+    private final CallFailure failure;
     private volatile boolean closing;
     private int next;
 
@@ -107,6 +106,7 @@ public final class StagedCopies implements Copies {
         this.gpu = gpu;
         this.peers = peers;
         this.fabric = peers.fabric();
+        this.failure = new CallFailure(fabric);
         this.memory = memory;
         this.workspace = Workspace.of(plan, fabric, memory, false);
         this.rank = plan.rank();
@@ -136,7 +136,7 @@ public final class StagedCopies implements Copies {
         this.rowGather = plan.pacing().anyGather() ? fabric.rowGather() : null;
         this.fetched = fetched || rowGather != null;
         String name = "weft-" + fabric.worldRank(rank);
-        this.team = new Team(name, tasks(plan), task -> {}, this::failed);
+        this.team = new Team(name, tasks(plan), task -> {}, failure::failed);
     }
 
     private Runnable[] tasks(RankPlan plan) {
@@ -232,7 +232,7 @@ public final class StagedCopies implements Copies {
         entered.isDoneWithin(productNs, heartbeat);
         for (int c = 0; c < staged.length; c++) {
             while (!staged[c].isDoneWithin(LOOK_NS, SILENCE)) {
-                if (closing || failure.get() != null) {
+                if (closing || failure.hasFailed()) {
                     return;
                 }
             }
@@ -254,9 +254,7 @@ public final class StagedCopies implements Copies {
             issueNext(call);
         }
         team.await();
-        if (failure.get() != null) {
-            throw cause();
-        }
+        failure.check();
     }
 
     private void issueNext(int call) {
@@ -266,8 +264,8 @@ public final class StagedCopies implements Copies {
         try {
             fabric.await(memory.region(), rank, flag, call, awaited[next]);
         } catch (RuntimeException e) {
-            failed(e);
-            throw cause();
+            failure.failed(e);
+            throw failure.cause();
         }
         long at = memory.inLanding(chunk);
         long landed = memory.gathered(rank, call).data().address();
@@ -288,18 +286,6 @@ public final class StagedCopies implements Copies {
     @Override
     public List<Timeline.Track> tracks(long startNs) {
         return logs.stream().map(log -> log.track(startNs)).toList();
-    }
-
-    /** Any thread. The first failure is the cause of the others. */
-    private void failed(Throwable e) {
-        if (failure.compareAndSet(null, e)) {
-            fabric.fail(e);
-        }
-    }
-
-    private RuntimeException cause() {
-        Throwable cause = failure.get();
-        return cause instanceof RuntimeException e ? e : new IllegalStateException(cause);
     }
 
     @Override

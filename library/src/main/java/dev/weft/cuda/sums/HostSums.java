@@ -53,6 +53,13 @@ public final class HostSums implements SumRun {
     private final SumCopyList list;
     private final SumExchange exchange;
     private final boolean productFirst;
+
+    /** By product: copies to this rank that bring what it, or one before it, starts from. */
+    private final int[] startingSums;
+
+    /** Copies to this rank before those of whole sums. */
+    private final int beforeWhole;
+
     private final int slots;
     private final long flags;
     private final long counters;
@@ -111,6 +118,9 @@ public final class HostSums implements SumRun {
         this.counters = flags + 4L * list.origins().size();
         this.perCall = new int[list.counters()];
         int count = factors.sides().size();
+        this.beforeWhole = list.inBeforeWhole();
+        this.startingSums = new int[count];
+        Arrays.setAll(startingSums, product -> list.inOfProducts(product + 1));
         this.sums = new DeviceMatrix[count][slots];
         this.firstRows = new long[slots];
         GatedKernel first = factors.kernels().getFirst();
@@ -263,7 +273,7 @@ public final class HostSums implements SumRun {
             counted++;
         }
         if (counts && !exchange.isStaged()) {
-            bring(Math.min(LEAD, list.inOfProducts(products.size())), call);
+            bring(Math.min(LEAD, startingSums[startingSums.length - 1]), call);
         }
         launched = 0;
         for (int i = 0; multiplies && i < products.size(); i++) {
@@ -271,7 +281,7 @@ public final class HostSums implements SumRun {
             launched++;
             if (counts && exchange.isStaged()) {
                 // The next grid would otherwise be pending behind one that waits for other ranks.
-                move(list.inOfProducts(launched), call, true);
+                move(startingSums[i], call, true);
             }
         }
         launched = Integer.MAX_VALUE;
@@ -279,7 +289,7 @@ public final class HostSums implements SumRun {
             events.gathered(call, stream);
             enter(stream);
         }
-        move(list.inBeforeWhole(), call, counts);
+        move(beforeWhole, call, counts);
         if (multiplies) {
             added.forEach(made -> make(made, call, stream));
             if (!list.late().isEmpty()) {

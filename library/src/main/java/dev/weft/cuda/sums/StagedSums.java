@@ -1,6 +1,7 @@
 package dev.weft.cuda.sums;
 
 import dev.weft.cuda.GpuStream;
+import dev.weft.cuda.exec.CallFailure;
 import dev.weft.cuda.exec.PinnedBuffer;
 import dev.weft.cuda.sums.SumCopyList.Move;
 import dev.weft.fabric.FailureReport;
@@ -22,7 +23,6 @@ import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.LockSupport;
 import java.util.stream.Stream;
 
@@ -65,7 +65,7 @@ public final class StagedSums implements SumExchange {
 
     private final List<LaneWorker> lanes = new ArrayList<>();
     private final Team team;
-    private final AtomicReference<Throwable> failure = new AtomicReference<>();
+    private final CallFailure failure;
     private volatile boolean closing;
 
     /** Copies out of the call; written by the thread that calls the operator. */
@@ -83,6 +83,7 @@ public final class StagedSums implements SumExchange {
             List<Long> columns,
             long productNs) {
         this.fabric = fabric;
+        this.failure = new CallFailure(fabric);
         this.memory = memory;
         this.state = new CallState(plan.programs());
         this.rank = plan.rank();
@@ -111,7 +112,7 @@ public final class StagedSums implements SumExchange {
                             "weft-" + fabric.worldRank(rank),
                             tasks.toArray(Runnable[]::new),
                             task -> {},
-                            this::failed);
+                            failure::failed);
         } catch (RuntimeException | Error e) {
             lanes.forEach(LaneWorker::close);
             words.close();
@@ -174,7 +175,7 @@ public final class StagedSums implements SumExchange {
         long startNs = System.nanoTime();
         // Acquire: pairs with the stream's write, which comes after the copy.
         while ((int) WORD.getAcquire(words.segment(), 4L * word) != call) {
-            if (closing || failure.get() != null) {
+            if (closing || failure.hasFailed()) {
                 return false;
             }
             long now = System.nanoTime();
@@ -199,10 +200,10 @@ public final class StagedSums implements SumExchange {
             fabric.await(
                     memory.region(), rank, flag, call, memory.arrival(move.slot(), move.tag()));
         } catch (RuntimeException e) {
-            failed(e);
+            failure.failed(e);
             // Their waits have ended with the fabric: an error tells what they have sent.
             team.await();
-            throw cause();
+            throw failure.cause();
         }
     }
 
@@ -235,21 +236,7 @@ public final class StagedSums implements SumExchange {
     @Override
     public void end() {
         team.await();
-        if (failure.get() != null) {
-            throw cause();
-        }
-    }
-
-    /** Any thread. The first failure is the cause of the others. */
-    private void failed(Throwable e) {
-        if (failure.compareAndSet(null, e)) {
-            fabric.fail(e);
-        }
-    }
-
-    private RuntimeException cause() {
-        Throwable cause = failure.get();
-        return cause instanceof RuntimeException e ? e : new IllegalStateException(cause);
+        failure.check();
     }
 
     @Override
