@@ -51,7 +51,7 @@ final class GpuOverlapSides implements AutoCloseable {
             cublas = opened.add(new GpuCublas(bench, data, out));
             long shardRows = data.shards().maxRows();
             sequential = open(out, op -> op.algorithm(Algorithm.SEQUENTIAL).chunkRows(shardRows));
-            requireOneCopyPerPeer();
+            requireNoCut();
             pipelined = open(out, op -> op.algorithm(Algorithm.MESH_PULL));
             pipelinedCublas = open(out, op -> op.algorithm(Algorithm.MESH_PULL).engine("cublas"));
         } catch (Throwable e) {
@@ -82,15 +82,15 @@ final class GpuOverlapSides implements AutoCloseable {
         return operator;
     }
 
-    /** The limit is a gather without any cut. */
-    private void requireOneCopyPerPeer() {
+    /** The limit is a gather without any cut; few rows come in fewer copies. */
+    private void requireNoCut() {
         long peers =
                 IntStream.range(1, data.shards().ranks())
                         .filter(rank -> data.shards().rows(rank) > 0)
                         .count();
-        if (sequential.copiesPerCall() != peers) {
+        if (sequential.copiesPerCall() > peers) {
             throw new IllegalStateException(
-                    "the gather alone makes %d copies: expected %d, one per peer"
+                    "the gather alone makes %d copies: expected at most %d, one per peer"
                             .formatted(sequential.copiesPerCall(), peers));
         }
     }

@@ -205,7 +205,13 @@ public final class CopyStreams implements Copies {
 
     @Override
     public int count() {
-        return lanes.stream().mapToInt(List::size).sum();
+        return runs == null
+                ? lanes.stream().mapToInt(List::size).sum()
+                : (int)
+                        Arrays.stream(runs)
+                                .flatMap(Arrays::stream)
+                                .filter(Objects::nonNull)
+                                .count();
     }
 
     /**
