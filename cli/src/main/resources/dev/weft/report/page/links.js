@@ -28,7 +28,7 @@ function cellFigures({inPlace}) {
     const figures = [
         ['Bytes', (cell) => `${formatCount(cell.bytes)} (${formatBytes(cell.bytes)})`],
         [inPlace ? 'Blocks' : 'Transfers', (cell) => formatCount(cell.transfers)],
-        ['Speed', (cell) => formatRate(cell.bytes, cell.busyNs, 'GB/s')],
+        ['Speed', (cell) => formatRate(cell.bytes, cell.busyNs, 'B')],
     ];
     return inPlace ? figures.slice(0, 2) : figures;
 }
@@ -61,7 +61,7 @@ function linksTable(links) {
     ];
     if (!inPlace) {
         columns.push({head: 'While receiving', number: true, cell: (rank) => (received(rank).length === 0 ? ''
-            : formatRate(sum(received(rank), 'bytes'), sum(received(rank), 'busyNs'), 'GB/s'))});
+            : formatRate(sum(received(rank), 'bytes'), sum(received(rank), 'busyNs'), 'B'))});
     }
     return table(null, columns, ranks);
 }

@@ -177,10 +177,10 @@ function describeSpan(spans, span, colours) {
     }
     rows.push(['Duration', formatNs(ns)]);
     if (spans.chunk && kind === TRANSFER && !ofAll) {
-        rows.push(['Speed', formatRate(spans.bytes[span], ns, 'GB/s')]);
+        rows.push(['Speed', formatRate(spans.bytes[span], ns, 'B')]);
     }
     if (spans.chunk && kind === COMPUTE && spans.timeline.flopsPerRow) {
-        rows.push(['Speed', formatRate(spans.rows[span] * spans.timeline.flopsPerRow, ns, 'GFLOP/s')]);
+        rows.push(['Speed', formatRate(spans.rows[span] * spans.timeline.flopsPerRow, ns, 'FLOP')]);
     }
     const total = spans.timeline.endNs;
     rows.push(['Time', `${formatTick(spans.start[span], total / 100)} to ${formatTick(spans.end[span], total / 100)}`]);

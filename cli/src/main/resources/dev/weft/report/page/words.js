@@ -40,9 +40,10 @@ function formatCount(count) {
     return count.toLocaleString('en-US');
 }
 
-/** Bytes per ns are GB/s, and operations per ns are GFLOP/s. */
+/** By the second, in the unit that leaves digits to show: a transfer that waits for a busy core may be very slow. */
 function formatRate(amount, ns, unit) {
-    return ns > 0 ? `${withDigits(amount / ns, 3)} ${unit}` : 'too short to tell';
+    const units = ['', 'k', 'M', 'G'].map(prefix => `${prefix}${unit}/s`);
+    return ns > 0 ? formatScaled(amount / ns * 1e9, units, 1000, 3) : 'too short to tell';
 }
 
 /** A time that is a multiple of something round, with the decimals that this takes. */

@@ -7,10 +7,13 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.report.browser.Report.Span;
 import java.io.IOException;
+import java.io.InputStream;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -158,8 +161,10 @@ class ReportPageIT extends InChromium {
             Map<?, ?> said = hover(page, transfer);
             assertEquals("rank " + transfer.of("source"), said.get("Source"));
             assertEquals("" + transfer.of("chunk"), said.get("Chunk"));
-            assertEquals(String.format("%,d", transfer.of("bytes")), firstWord(said.get("Bytes")));
-            assertSpeed((double) transfer.of("bytes") / transfer.ns(), "GB/s", said);
+            assertEquals(
+                    String.format(Locale.US, "%,d", transfer.of("bytes")),
+                    firstWord(said.get("Bytes")));
+            assertSpeed(1e9 * transfer.of("bytes") / transfer.ns(), "B/s", said);
             long to = transfer.of("to");
             long from = to == transfer.rank() ? transfer.of("peer") : transfer.rank();
             assertEquals("rank " + from + " \u2192 rank " + to, said.get("Link"));
@@ -170,7 +175,7 @@ class ReportPageIT extends InChromium {
             // Each rank multiplies by its columns of B.
             double columns = record.number("problem", "n") / record.number("problem", "ranks");
             double flops = 2.0 * compute.of("rows") * record.number("problem", "k") * columns;
-            assertSpeed(flops / compute.ns(), "GFLOP/s", said);
+            assertSpeed(1e9 * flops / compute.ns(), "FLOP/s", said);
 
             if (name.equals("sim")) {
                 Span wait = record.longest("wait");
@@ -185,12 +190,39 @@ class ReportPageIT extends InChromium {
         return ((String) text).split(" ")[0];
     }
 
-    /** Shown with three digits. */
+    /** Shown with three digits, in thousands, millions or billions. */
     private static void assertSpeed(double expected, String unit, Map<?, ?> said) {
         String speed = (String) said.get("Speed");
-        assertTrue(speed.endsWith(" " + unit), speed);
+        assertTrue(speed.matches("[0-9.,]+ [kMG]?" + unit), speed);
+        double scale = Map.of('k', 1e3, 'M', 1e6, 'G', 1e9).getOrDefault(prefix(speed), 1.0);
         double shown = Double.parseDouble(firstWord(speed).replace(",", ""));
-        assertEquals(expected, shown, 0.006 * expected, speed);
+        assertEquals(expected, scale * shown, 0.006 * expected, speed);
+    }
+
+    private static char prefix(String speed) {
+        return speed.charAt(speed.indexOf(' ') + 1);
+    }
+
+    /** Whatever holds a transfer up, three digits of its speed are shown. */
+    @Test
+    void aSpeedHasThreeDigits() throws IOException {
+        String words;
+        try (InputStream in = getClass().getResourceAsStream("/dev/weft/report/page/words.js")) {
+            words = new String(in.readAllBytes(), StandardCharsets.UTF_8);
+        }
+        Map<String, String> shown =
+                Map.of(
+                        "3, 80000, 'B'", "37.5 kB/s",
+                        "3, 80000000000, 'B'", "0.0375 B/s",
+                        "7400, 1000, 'FLOP'", "7.40 GFLOP/s",
+                        "1e9 + 1, 1000, 'B'", "1,000,000 GB/s",
+                        "3, 0, 'B'", "too short to tell");
+        try (Page page = open("run.html")) {
+            for (String rate : shown.keySet()) {
+                String call = "(() => {%s; return formatRate(%s)})()".formatted(words, rate);
+                assertEquals(shown.get(rate), page.text(call), rate);
+            }
+        }
     }
 
     /** What the tooltip of a span says, by label, once it is wide enough for the mouse. */
