@@ -70,6 +70,11 @@ public final class ChildProcess implements AutoCloseable {
             return under(List.of("sh", "-c", shell + "; exec \"$0\" \"$@\""));
         }
 
+        /** A shell that starts tests in the background has them, and what they start, ignore ^C. */
+        public Setup interruptible() {
+            return under(List.of("env", "--default-signal=INT"));
+        }
+
         public Setup environment(String name, Object value) {
             builder.environment().put(name, value.toString());
             return this;

@@ -236,6 +236,7 @@ class MpiRunIT {
         return launch(family, ENDLESS + arguments)
                 .environment(SharedMemory.VARIABLE, shared)
                 .under(List.of("setsid"))
+                .interruptible()
                 .start();
     }
 

@@ -172,7 +172,8 @@ class ProcessesIT {
 
     @Test
     void anInterruptedCommandSaysSoAndTakesItsRanksAlong() throws Exception {
-        ChildProcess command = measuring("-n 2 " + ENDLESS);
+        ChildProcess command = weft("-n 2 " + ENDLESS).interruptible().start();
+        command.await(shared::isMeasuring);
         List<ProcessHandle> ranks = ranks(command);
         signal("INT", command.pid());
         assertEquals(130, command.code());
@@ -249,7 +250,8 @@ class ProcessesIT {
                         .start();
         assumeTrue(mounting.waitFor() == 0, "only the superuser can mount a file system");
         try {
-            ChildProcess run = weft("--engine scalar --gm 768 --gk 256 --gn 128").run();
+            ChildProcess run =
+                    weft("--algorithm ring --engine scalar --gm 768 --gk 256 --gn 128").run();
             assertEquals(ExitCode.FAILED, run.code());
             assertEquals(1, run.err().lines().count(), run::toString);
             assertTrue(run.err().contains("No space left on device"), run::toString);
