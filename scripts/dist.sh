@@ -47,11 +47,6 @@ pack() {
     echo "packed $mib MiB into $out"
 }
 
-refuse() {
-    say "$*"
-    exit 2
-}
-
 check_runtime() {
     case $1 in
         "") ;;
@@ -110,7 +105,7 @@ pack_command() {
     list_jars
     mkdir "$part/lib" "$part/scripts"
     cp "${jars[@]}" "$part/lib"
-    cp "$home"/scripts/{java.sh,archive.sh,packed.sh,summary.awk} "$part/scripts"
+    cp "$home"/scripts/{java.sh,jdk.sh,archive.sh,packed.sh,summary.awk} "$part/scripts"
     cp "$home/weft" "$home/LICENSE" "$part"
 }
 

@@ -2,6 +2,12 @@
 
 say() { echo "weft: $*" >&2; }
 
+# Wrong usage.
+refuse() {
+    say "$*"
+    exit 2
+}
+
 # The major version of the JDK or JRE in folder $1, from its release file; 0 where there is none.
 java_major() {
     local line version=0
@@ -48,14 +54,32 @@ find_java() {
     return 2
 }
 
-# Sets the array java to the command that starts any class of Weft, or of the further jars $@. Expects $home, $jdk and
-# $archive.
-java_command() {
-    local jar class_path=
+# Java itself passes over an entry that does not exist, and the class in it is then missing for no visible reason.
+check_class_path() {
+    local entries=() entry
+    IFS=: read -ra entries <<<"${WEFT_CLASSPATH:-}"
+    for entry in ${entries[@]+"${entries[@]}"}; do
+        # An entry may end in /*: all jars of a folder.
+        [ -z "$entry" ] || [ -e "${entry%/\*}" ] ||
+            refuse "WEFT_CLASSPATH names $entry, which does not exist: expected jars or folders, with ':' between them"
+    done
+}
+
+# Sets class_path: Weft's jars, the further jars $@, and what the user adds.
+weft_class_path() {
+    local jar
     list_jars
+    class_path=
     for jar in "${jars[@]}" "$@"; do
         class_path=$class_path${class_path:+:}$jar
     done
+    class_path=$class_path${WEFT_CLASSPATH:+:$WEFT_CLASSPATH}
+}
+
+# Sets the array java to the command that starts any class of Weft, or of the further jars $@. Expects $home, $jdk and
+# $archive.
+java_command() {
+    weft_class_path "$@"
     # The serial collector: many ranks share a machine, and a steady call allocates nothing.
     java=("$jdk/bin/java"
         --enable-native-access=ALL-UNNAMED
@@ -68,7 +92,7 @@ java_command() {
     if [ -d "$home/kernels" ]; then
         java+=("-Dweft.cuda.kernels=$home/kernels")
     fi
-    java+=(-cp "$class_path${WEFT_CLASSPATH:+:$WEFT_CLASSPATH}")
+    java+=(-cp "$class_path")
 }
 
 require_maven() {

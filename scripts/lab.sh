@@ -95,11 +95,6 @@ run_lab() {
     return $code
 }
 
-refuse() {
-    say "$*"
-    exit 2
-}
-
 # Tries everything in namespaces that are gone at once.
 check_machine() {
     local tool

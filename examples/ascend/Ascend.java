@@ -1,6 +1,5 @@
 // The Ascend example's operator: full-mesh push, chunks of tiles, waits for summary counters.
-// Run: java --enable-native-access=ALL-UNNAMED
-//          -cp <weft and jackson-core jars> examples/ascend/Ascend.java
+// Run: ./weft java examples/ascend/Ascend.java
 
 import dev.weft.fabric.World;
 import dev.weft.op.AllGatherMatmul;

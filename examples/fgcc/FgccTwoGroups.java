@@ -1,6 +1,5 @@
 // FGCC: allgather_compute_matmul in two replica groups of 4 ranks, with 2 programs per rank.
-// Run: java --enable-native-access=ALL-UNNAMED
-//          -cp <weft and jackson-core jars> examples/fgcc/FgccTwoGroups.java
+// Run: ./weft java examples/fgcc/FgccTwoGroups.java
 
 import dev.weft.compat.Fgcc;
 import dev.weft.compat.FgccConfig;

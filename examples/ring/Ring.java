@@ -1,6 +1,5 @@
 // The ring tutorial: all-gather + matmul on a ring of 4 ranks, each product checked by its own rank.
-// Run: java --enable-native-access=ALL-UNNAMED
-//          -cp <weft and jackson-core jars> examples/ring/Ring.java
+// Run: ./weft java examples/ring/Ring.java
 
 import dev.weft.compat.RingAllGatherMatmul;
 import dev.weft.fabric.World;

@@ -1,6 +1,5 @@
 // The ring, step by step: docs/tutorial-ring.md explains every part of this program.
-// Run: java --enable-native-access=ALL-UNNAMED
-//          -cp <weft and jackson-core jars> examples/ring/RingTutorial.java [timeline.svg]
+// Run: ./weft java examples/ring/RingTutorial.java [timeline.svg]
 
 import dev.weft.compat.RingAllGatherMatmul;
 import dev.weft.fabric.Fabric;

@@ -43,6 +43,40 @@ final class LauncherCommands {
                             + " command there; needs root (./weft lab --help).")
     static final class Lab extends Unparsed {}
 
+    /** In a clone or a packed folder. */
+    abstract static class Program extends Unparsed {
+
+        @Override
+        String place() {
+            return "a clone or a packed folder";
+        }
+    }
+
+    @Command(
+            name = "java",
+            description =
+                    "Runs a program of yours with the Java 25 that runs Weft, with Weft on the class"
+                            + " path and with native access. The arguments are those of java; a"
+                            + " class path among them is added to Weft's.",
+            footer = {
+                "",
+                "Examples:",
+                "  ./weft java examples/first/First.java",
+                "  ./weft java -cp classes your.Main",
+                "  ./weft launch -n 4 -- ./weft java examples/first/First.java",
+                "  mpirun -n 4 ./weft java examples/first/First.java"
+            })
+    static final class Java extends Program {}
+
+    @Command(
+            name = "javac",
+            description =
+                    "Compiles with the JDK 25 that runs Weft and with Weft on the class path. The"
+                            + " arguments are those of javac; a class path among them is added to"
+                            + " Weft's.",
+            footer = {"", "Example:", "  ./weft javac -d classes Main.java"})
+    static final class Javac extends Program {}
+
     @Command(
             name = "test",
             mixinStandardHelpOptions = true,

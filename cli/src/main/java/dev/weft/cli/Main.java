@@ -75,6 +75,8 @@ public final class Main implements Runnable {
                     VerifyCommand.class,
                     DoctorCommand.class,
                     CompletionCommand.class,
+                    LauncherCommands.Java.class,
+                    LauncherCommands.Javac.class,
                     LauncherCommands.Lab.class,
                     LauncherCommands.Test.class,
                     LauncherCommands.Soak.class,

@@ -5,36 +5,30 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.weft.cuda.Gpu;
-import dev.weft.plan.PlanWriter;
 import java.io.IOException;
-import java.net.URL;
-import java.net.URLClassLoader;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
-import java.util.spi.ToolProvider;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * The commands and the code of docs/tutorial.md, taken out of the page and run in this process.
- * Other tests run what takes longer: the demo (RunTest), its program (ExamplesIT), and programs as
- * processes (LaunchIT) and under MPI (MlpIT).
+ * The commands of docs/tutorial.md, taken out of the page and run in this process, but for those of
+ * TutorialIT and the demo, which LinkedRunTest runs.
  */
 class TutorialPageTest {
 
-    private static final List<String> RUN_ELSEWHERE =
-            List.of("./weft demo", "./weft launch", "java ", "mpirun ");
+    private static final String DEMO = "./weft demo";
     private static final Path FIRST = Path.of("..", "examples", "first", "First.java");
 
     @TempDir Path folder;
 
     /** The blocks of a language, step by step. */
-    private static List<String> blocks(String language) throws IOException {
+    static List<String> blocks(String language) throws IOException {
         String page = Files.readString(Path.of("..", "docs", "tutorial.md"));
         Matcher block = Pattern.compile("(?s)```" + language + "\n(.*?)```").matcher(page);
         List<String> found = new ArrayList<>();
@@ -44,8 +38,16 @@ class TutorialPageTest {
         return found;
     }
 
+    /** Whether a block needs a shell, a program of the user's or more than one process. */
+    static boolean needsShell(String block) {
+        return block.contains("./weft java");
+    }
+
     private static List<String> commands() throws IOException {
-        return blocks("sh").stream().flatMap(String::lines).toList();
+        return blocks("sh").stream()
+                .filter(block -> !needsShell(block))
+                .flatMap(String::lines)
+                .toList();
     }
 
     /** Files go to a folder of the test's own. */
@@ -77,19 +79,10 @@ class TutorialPageTest {
     }
 
     @Test
-    void everyCommandRuns() throws Exception {
-        try (URLClassLoader own = compiled()) {
-            Thread thread = Thread.currentThread();
-            ClassLoader before = thread.getContextClassLoader();
-            thread.setContextClassLoader(own);
-            try {
-                for (String command : commands()) {
-                    if (command.startsWith("./weft ") && !isRunElsewhere(command)) {
-                        assertRuns(command);
-                    }
-                }
-            } finally {
-                thread.setContextClassLoader(before);
+    void everyCommandRuns() throws IOException {
+        for (String command : commands()) {
+            if (!command.equals(DEMO) && !hasItsOwnTest(command)) {
+                assertRuns(command);
             }
         }
         for (String file : List.of("ring.html", "both.html")) {
@@ -97,10 +90,8 @@ class TutorialPageTest {
         }
     }
 
-    private static boolean isRunElsewhere(String command) {
-        return RUN_ELSEWHERE.stream().anyMatch(command::startsWith)
-                || command.contains("-r cuda")
-                || command.contains("--a ");
+    private static boolean hasItsOwnTest(String command) {
+        return command.contains("-r cuda") || command.contains("--a ");
     }
 
     @Test
@@ -118,52 +109,16 @@ class TutorialPageTest {
         return commands().stream().filter(line -> line.contains(part)).findFirst().orElseThrow();
     }
 
-    /** The page's own plan, with the service file that its commands write. */
-    private URLClassLoader compiled() throws Exception {
-        String source = blocks("java").getLast();
-        Path file = Files.writeString(folder.resolve("FarthestFirst.java"), source);
-        Path classes = folder.resolve("mine");
-        String libraries =
-                Path.of(
-                                PlanWriter.class
-                                        .getProtectionDomain()
-                                        .getCodeSource()
-                                        .getLocation()
-                                        .toURI())
-                        .toString();
-        ToolProvider javac = ToolProvider.findFirst("javac").orElseThrow();
-        assertEquals(
-                0,
-                javac.run(
-                        System.out,
-                        System.err,
-                        "-cp",
-                        libraries,
-                        "-d",
-                        classes.toString(),
-                        file.toString()));
-        Path service = classes.resolve("META-INF/services/dev.weft.plan.PlanWriter");
-        assertTrue(
-                commands()
-                        .contains(
-                                "echo FarthestFirst > mine/META-INF/services/"
-                                        + service.getFileName()));
-        Files.createDirectories(service.getParent());
-        Files.writeString(service, "FarthestFirst\n");
-        return new URLClassLoader(
-                new URL[] {classes.toUri().toURL()}, PlanWriter.class.getClassLoader());
-    }
-
     @Test
     void itsProgramIsThatOfTheExample() throws IOException {
         List<String> program = Files.readString(FIRST).lines().map(String::strip).toList();
         List<String> shown = blocks("java").getFirst().lines().map(String::strip).toList();
         assertTrue(program.containsAll(shown), shown.toString());
-        for (String command : commands()) {
-            if (isRunElsewhere(command) && command.contains("java ")) {
-                // The example's own page has it, with the library's jars in a variable.
-                String start = command.substring(0, command.indexOf("java "));
-                assertTrue(program.stream().anyMatch(line -> line.contains(start)), command);
+        for (String block : blocks("sh")) {
+            if (block.contains("/First.java")) {
+                for (String command : block.lines().toList()) {
+                    assertTrue(program.stream().anyMatch(l -> l.contains(command)), command);
+                }
             }
         }
     }

@@ -35,8 +35,7 @@ import picocli.CommandLine.Parameters;
         footer = {
             "",
             "Examples:",
-            "  ./weft launch -n 4 -- java --enable-native-access=ALL-UNNAMED \\",
-            "      -cp 'cli/target/lib/*' examples/launch/Ranks.java",
+            "  ./weft launch -n 4 -- ./weft java examples/launch/Ranks.java",
             "  ./weft launch -n 4 --deadline 2m -- ./weft gather --launcher joined",
             "  ./weft launch --nnodes 1 --nproc-per-node 8 -- ./weft gather --launcher joined",
             "",

@@ -20,8 +20,7 @@ import java.util.List;
  * is compared byte for byte, the product in a few rows with a float64 one.
  *
  * <pre>
- * java --enable-native-access=ALL-UNNAMED \
- *     -cp bench/jmh/target/benchmarks.jar dev.weft.bench.jmh.HelionBench \
+ * ./weft java -cp bench/jmh/target/benchmarks.jar dev.weft.bench.jmh.HelionBench \
  *     [M N K splits calls ranks...]
  * </pre>
  */
