@@ -11,7 +11,8 @@ lab_help() {
 Usage: weft lab [--hosts N] [--rate RATE] [--delay TIME] [--cores yes|no] -- COMMAND...
 
 Makes N hosts on this machine, joined by a switch, runs COMMAND in the first one, and removes everything when COMMAND
-ends or is interrupted. An mpirun in COMMAND (Open MPI 4, MPICH 4) starts its ranks across the hosts, without ssh.
+ends or is interrupted. An mpirun in COMMAND (Open MPI 4, MPICH 4) starts its ranks on the hosts, without ssh. It fills one
+host after another unless told otherwise; weft run --launcher mpi without --mpi-args gives each host as many ranks.
 
   --hosts N        how many hosts, lab1 to labN: 2 to 64 (default 2)
   --rate RATE      of each link, each direction: a whole number and kbit, mbit or gbit (default: not limited)
@@ -33,7 +34,7 @@ the lab cannot be made.
 Examples:
   weft lab --rate 1gbit -- mpirun -n 2 --map-by node hostname             Open MPI, one rank a host
   weft lab --rate 1gbit -- mpirun.mpich -n 4 -ppn 2 hostname              MPICH, two ranks a host
-  weft lab --hosts 3 --rate 500mbit -- ./weft run --launcher mpi -n 12
+  weft lab --hosts 3 --rate 500mbit -- ./weft run --launcher mpi -n 3     one rank a host
   weft lab --rate 1gbit -- bash -c '(sleep 5; $WEFT_LAB_LINK down 2) & ./weft run --launcher mpi -n 8'
 END
 }

@@ -49,7 +49,8 @@ class LabIT {
 
     private static List<Path> spaces(long lab) throws IOException {
         Path all = Path.of("/run/netns");
-        if (!Files.isDirectory(all)) {
+        // Nobody who may not read it has made a lab.
+        if (!Files.isReadable(all)) {
             return List.of();
         }
         try (Stream<Path> spaces = Files.list(all)) {
@@ -64,7 +65,7 @@ class LabIT {
         ChildProcess run =
                 lab(
                         """
-                        $WEFT run --launcher mpi -n 4 --mpi-args '--map-by ppr:2:node' \
+                        $WEFT run --launcher mpi -n 4 \
                         --shards 100,0,99,1 --gk 128 --gn 64 --engine scalar --warmup 1 \
                         --iterations 2 --algorithm ring --data-dir %s --json %s\
                         """
@@ -95,7 +96,7 @@ class LabIT {
                         """
                         (until [ $(cat /sys/class/net/eth0/statistics/tx_bytes) -gt 5000000 ]; \
                         do sleep 0.1; done; $WEFT_LAB_LINK down 2) & \
-                        $WEFT run --launcher mpi -n 2 --mpi-args '--map-by node' --deadline 3s \
+                        $WEFT run --launcher mpi -n 2 --deadline 3s \
                         --gm 512 --gk 512 --gn 16 --algorithm ring --engine scalar \
                         --iterations 100000 --data-dir %s\
                         """

@@ -25,6 +25,9 @@ public record MpiCommandLine(String hostfile, String mpiArgs, int ranks, List<St
     /** Environment variable: the mpirun to use, if not the first on the PATH. */
     static final String STARTER = "WEFT_MPIRUN";
 
+    /** Environment variable: the number of hosts of the {@code weft lab} that this runs in. */
+    private static final String LAB_HOSTS = "WEFT_LAB_HOSTS";
+
     /** What the ranks find in their environment. */
     private static final Map<String, String> ENVIRONMENT =
             Map.of("WEFT_SKIP_BUILD", "1", RankFailure.MPI_STARTED, "1");
@@ -37,7 +40,8 @@ public record MpiCommandLine(String hostfile, String mpiArgs, int ranks, List<St
             throw new UsageException("--hostfile " + hostfile + ": no such file");
         }
         String starter = System.getenv().getOrDefault(STARTER, "mpirun");
-        ProcessBuilder builder = new ProcessBuilder(command(starter, family(starter)));
+        ProcessBuilder builder =
+                new ProcessBuilder(command(starter, family(starter), System.getenv()));
         builder.environment().putAll(ENVIRONMENT);
         return builder;
     }
@@ -65,25 +69,38 @@ public record MpiCommandLine(String hostfile, String mpiArgs, int ranks, List<St
                 starter, version.lines().findFirst().orElse(""));
     }
 
-    private List<String> command(String starter, MpiFamily family) {
+    List<String> command(String starter, MpiFamily family, Map<String, String> environment) {
         List<String> command = new ArrayList<>(List.of(starter, "-n", Integer.toString(ranks)));
         if (family == MpiFamily.OPEN_MPI) {
-            openMpi(command);
+            openMpi(command, environment.keySet());
         } else if (hostfile != null) {
             command.addAll(List.of("-f", hostfile));
         }
         if (mpiArgs != null && !mpiArgs.isBlank()) {
             command.addAll(List.of(mpiArgs.strip().split("\\s+")));
+        } else if (hostfile == null) {
+            spread(command, family, environment.getOrDefault(LAB_HOSTS, ""));
         }
         command.addAll(weft());
         return command;
+    }
+
+    /** Evenly over the hosts of a lab: mpirun would fill the first one, and use no link. */
+    private void spread(List<String> command, MpiFamily family, String labHosts) {
+        if (labHosts.matches("[1-9][0-9]?")) {
+            int perHost = Math.ceilDiv(ranks, Integer.parseInt(labHosts));
+            command.addAll(
+                    family == MpiFamily.OPEN_MPI
+                            ? List.of("--map-by", "ppr:" + perHost + ":node")
+                            : List.of("-ppn", Integer.toString(perHost)));
+        }
     }
 
     /**
      * A rank has several threads and divides its host's cores with the other ranks itself: bound to
      * one core, its threads would get in each other's way.
      */
-    private void openMpi(List<String> command) {
+    private void openMpi(List<String> command, Set<String> environment) {
         command.addAll(List.of("--bind-to", "none"));
         // Otherwise the first rank that dies would end all others before they can say why.
         command.add("--enable-recovery");
@@ -96,7 +113,7 @@ public record MpiCommandLine(String hostfile, String mpiArgs, int ranks, List<St
             command.add("--allow-run-as-root");
         }
         // MPICH passes the whole environment on, Open MPI only what it is told to.
-        Set<String> names = new TreeSet<>(System.getenv().keySet());
+        Set<String> names = new TreeSet<>(environment);
         names.addAll(ENVIRONMENT.keySet());
         for (String name : names) {
             if (name.startsWith("WEFT_") || name.equals("JAVA_HOME")) {
