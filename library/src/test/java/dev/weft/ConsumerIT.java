@@ -87,15 +87,38 @@ class ConsumerIT {
         assertEquals(List.of(product, product), printed.lines().toList());
     }
 
+    /** {@code weft install}, in a clone whose library is one class. */
+    @Test
+    void theLauncherInstallsTheLibraryWithSourcesAndJavadoc() throws Exception {
+        assumeTrue(onPath("mvn").isPresent(), "mvn is not on the PATH");
+        Path clone = cloneOfPoms();
+        Files.copy(CLONE.resolve("weft"), clone.resolve("weft"));
+        copy(CLONE.resolve("scripts"), clone.resolve("scripts"));
+        Path sources = Files.createDirectories(clone.resolve("library/src/main/java/dev/weft"));
+        Files.writeString(
+                sources.resolve("One.java"), "package dev.weft; /** One. */ public class One {}");
+        Path cache = folder.resolve("cache");
+        borrowAllButWeft(cache);
+        String said =
+                run(
+                        clone,
+                        List.of(
+                                clone.resolve("weft").toString(),
+                                "install",
+                                "-Dmaven.repo.local=" + cache));
+        assertEquals(
+                "installed dev.weft:weft:%s, with sources and Javadoc, in the local Maven repository\n"
+                        .formatted(VERSION),
+                said);
+        assertEquals(
+                List.of("-javadoc.jar", "-sources.jar", ".jar", ".pom"), released(cache, "weft"));
+        assertEquals(List.of(".pom"), released(cache, "weft-bom"));
+        assertEquals(List.of(".pom"), released(cache, "weft-parent"));
+    }
+
     /** Deploys BOM and library out of a copy of the clone, with the classes that are compiled. */
     private Path release(Path maven) throws Exception {
-        Path copy = Files.createDirectory(folder.resolve("clone"));
-        for (String module : List.of("", "bom", "library", "cli", "bench", "bench/jmh", "stress")) {
-            Files.createDirectories(copy.resolve(module));
-            Files.copy(
-                    CLONE.resolve(module).resolve("pom.xml"),
-                    copy.resolve(module).resolve("pom.xml"));
-        }
+        Path copy = cloneOfPoms();
         copy(LIBRARY.resolve("src/main"), copy.resolve("library/src/main"));
         copy(LIBRARY.resolve("target/classes"), copy.resolve("library/target/classes"));
         run(
@@ -117,13 +140,24 @@ class ConsumerIT {
         return copy.resolve("build/repository");
     }
 
+    private Path cloneOfPoms() throws IOException {
+        Path copy = Files.createDirectory(folder.resolve("clone"));
+        for (String module : List.of("", "bom", "library", "cli", "bench", "bench/jmh", "stress")) {
+            Files.createDirectories(copy.resolve(module));
+            Files.copy(
+                    CLONE.resolve(module).resolve("pom.xml"),
+                    copy.resolve(module).resolve("pom.xml"));
+        }
+        return copy;
+    }
+
     /** How the names of an artifact's files end, but for checksums. */
     private static List<String> released(Path repository, String artifact) throws IOException {
         String start = artifact + "-" + VERSION;
         try (Stream<Path> files =
                 Files.list(repository.resolve("dev/weft").resolve(artifact).resolve(VERSION))) {
             return files.map(file -> file.getFileName().toString())
-                    .filter(name -> !name.matches(".*\\.(md5|sha1)"))
+                    .filter(name -> !name.matches(".*\\.(md5|sha1|repositories)"))
                     .map(name -> name.substring(start.length()))
                     .sorted()
                     .toList();

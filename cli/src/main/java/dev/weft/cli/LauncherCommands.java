@@ -78,6 +78,21 @@ final class LauncherCommands {
     static final class Javac extends Program {}
 
     @Command(
+            name = "install",
+            mixinStandardHelpOptions = true,
+            description =
+                    "Installs the library (jar, sources and Javadoc) into the local Maven"
+                            + " repository, for programs of your own. Options that begin with -D are"
+                            + " passed to Maven. Only in a clone.",
+            footer = {
+                "",
+                "Examples:",
+                "  ./weft install",
+                "  ./weft install -Dmaven.repo.local=DIR     into another repository"
+            })
+    static final class Install extends Unparsed {}
+
+    @Command(
             name = "test",
             mixinStandardHelpOptions = true,
             description =

@@ -77,6 +77,7 @@ public final class Main implements Runnable {
                     CompletionCommand.class,
                     LauncherCommands.Java.class,
                     LauncherCommands.Javac.class,
+                    LauncherCommands.Install.class,
                     LauncherCommands.Lab.class,
                     LauncherCommands.Test.class,
                     LauncherCommands.Soak.class,

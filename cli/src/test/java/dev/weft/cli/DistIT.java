@@ -154,6 +154,9 @@ class DistIT {
         ChildProcess dist = weft(packed, "dist");
         assertEquals(ExitCode.USAGE, dist.code());
         assertEquals("weft: 'weft dist' needs a clone: run ./weft dist there\n", dist.err());
+        ChildProcess install = weft(packed, "install");
+        assertEquals(ExitCode.USAGE, install.code());
+        assertEquals("weft: 'weft install' needs a clone: run ./weft install there\n", install.err());
         ChildProcess java = weft(packed, "java", "--version");
         assertEquals(0, java.code(), java.err());
         assertTrue(java.out().contains(" 25"), java.out());

@@ -259,6 +259,7 @@ class UsageTest {
                 "completion",
                 "java",
                 "javac",
+                "install",
                 "test",
                 "dist"
             })
