@@ -57,6 +57,7 @@ prepare() {
         fi
     fi
     hold_app
+    if jars_missing; then refuse "WEFT_SKIP_BUILD is set, and nothing is built yet: run ./weft once without it"; fi
     # The ranks that a command starts run from the same copy.
     export WEFT_APP=$app
 }

@@ -41,6 +41,8 @@ run_stress() {
         one_at_a_time build_stress
     fi
     find_stress
+    [ -f "$stress_jar" ] ||
+        refuse "WEFT_SKIP_BUILD is set, and the stress commands are not built yet: run ./weft $1 once without it"
     java_command "$stress_jar"
     # Unquoted on purpose: several options in one variable.
     # shellcheck disable=SC2086

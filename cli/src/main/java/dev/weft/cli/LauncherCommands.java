@@ -1,7 +1,13 @@
 package dev.weft.cli;
 
 import dev.weft.cli.console.UsageException;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.util.List;
+import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
@@ -124,26 +130,54 @@ final class LauncherCommands {
         }
     }
 
+    /**
+     * A command of the stress module, which is built when one of them first runs. Its help is kept
+     * here as text, so that reading it needs no build; a test of that module compares the two.
+     */
+    abstract static class Stress extends Unparsed {
+
+        @Option(
+                names = {"-h", "--help"},
+                usageHelp = true,
+                description = "Show this help message and exit.")
+        boolean help;
+
+        /** Shows the text in place of what picocli would write. */
+        static void showKeptHelp(CommandLine command) {
+            command.setHelpSectionKeys(List.of("text"));
+            command.getHelpSectionMap().put("text", help -> keptHelp(command.getCommandName()));
+        }
+
+        private static String keptHelp(String name) {
+            try (InputStream text =
+                    LauncherCommands.class.getResourceAsStream("help/" + name + ".txt")) {
+                return new String(text.readAllBytes(), StandardCharsets.UTF_8);
+            } catch (IOException e) {
+                throw new UncheckedIOException(e);
+            }
+        }
+    }
+
     @Command(
             name = "soak",
             description = "Random problems, launchers and faults, for as long as wanted.")
-    static final class Soak extends Unparsed {}
+    static final class Soak extends Stress {}
 
     @Command(
             name = "faults",
             description = "Every fault in every phase on every fabric, and its outcome.")
-    static final class Faults extends Unparsed {}
+    static final class Faults extends Stress {}
 
     @Command(
             name = "stragglers",
             description = "Thousands of calls by ranks that are late at random.")
-    static final class Stragglers extends Unparsed {}
+    static final class Stragglers extends Stress {}
 
     @Command(name = "fuzz", description = "Broken files, records and variables for every reader.")
-    static final class Fuzz extends Unparsed {}
+    static final class Fuzz extends Stress {}
 
     @Command(name = "prove", description = "All states of the progress protocol, for small groups.")
-    static final class Prove extends Unparsed {}
+    static final class Prove extends Stress {}
 
     @Command(
             name = "dist",

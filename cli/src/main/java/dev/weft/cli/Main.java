@@ -151,6 +151,11 @@ public final class Main implements Runnable {
         if (run != null) {
             OptionSections.in(run.getCommandSpec(), RunCommand.HELP_SECTIONS);
         }
+        for (CommandLine command : line.getSubcommands().values()) {
+            if (command.getCommandSpec().userObject() instanceof LauncherCommands.Stress) {
+                LauncherCommands.Stress.showKeptHelp(command);
+            }
+        }
         return line.setCaseInsensitiveEnumValuesAllowed(false)
                 .setUsageHelpAutoWidth(false)
                 .setUsageHelpWidth(100)

@@ -132,6 +132,13 @@ class TutorialIT {
                 "WEFT_CLASSPATH names " + none + ", which does not exist: expected jars or folders",
                 shell("WEFT_CLASSPATH=%s:%s ./weft java --version".formatted(folder, none)));
         assertRefused("-cp of 'weft java' needs a class path", shell("./weft java -cp"));
+        // The tests' own copy has no stress commands: ./weft builds them elsewhere.
+        assertRefused(
+                "the stress commands are not built yet: run ./weft soak once without it",
+                shell("./weft soak --minutes 1"));
+        ChildProcess help = shell("./weft soak --help");
+        assertEquals(0, help.code(), help::toString);
+        assertTrue(help.out().startsWith("Usage: weft soak"), help::toString);
     }
 
     private static void assertRefused(String expected, ChildProcess run) throws Exception {

@@ -261,6 +261,11 @@ class UsageTest {
                 "javac",
                 "install",
                 "test",
+                "soak",
+                "faults",
+                "stragglers",
+                "fuzz",
+                "prove",
                 "dist"
             })
     void everyCommandHasHelpWithAnExample(String command) {

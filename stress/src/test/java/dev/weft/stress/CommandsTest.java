@@ -38,6 +38,20 @@ class CommandsTest extends CommandTest {
                 out.toString());
     }
 
+    /** The launcher shows its own text, because this module may not be built yet. */
+    @ParameterizedTest
+    @ValueSource(strings = {"soak", "faults", "stragglers", "fuzz", "prove"})
+    void theLauncherShowsThisHelp(String command) {
+        assertEquals(0, run(command, "--help"), err::toString);
+        assertEquals(
+                out.toString(),
+                dev.weft.cli.Main.commandLine(command)
+                        .getSubcommands()
+                        .get(command)
+                        .getUsageMessage(),
+                "cli/src/main/resources/dev/weft/cli/help/" + command + ".txt is out of date");
+    }
+
     @ParameterizedTest
     @ValueSource(
             strings = {
