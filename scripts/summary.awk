@@ -1,4 +1,5 @@
-# Sums up JUnit XML reports: the skipped tests with their reasons, then one line of totals. Fails where a test failed or none ran.
+# Sums up JUnit XML reports: the skipped tests with their reasons, the failed ones, then one line of totals. Fails where a
+# test failed or none ran.
 
 BEGIN { RS = "<" }
 
@@ -29,6 +30,8 @@ function attribute(tag, name,    start, value) {
     name = attribute($0, "name")
     if (name != "") test = test "." name
 }
+
+/^(failure|error)[ >]/ { failed[++failedCount] = test ": " attribute($0, "message") }
 
 # Maven tells the reason in an attribute, the console launcher in the text that follows.
 /^skipped/ {
@@ -65,6 +68,8 @@ END {
     for (i = 1; i <= count; i++) {
         print "  " lines[i] (times[lines[i]] > 1 ? " (" times[lines[i]] " times)" : "")
     }
+    if (failedCount > 0) print "\nFailed:"
+    for (i = 1; i <= failedCount; i++) print "  " failed[i]
     printf "\nTests run: %d, Failures: %d, Errors: %d, Skipped: %d\n", run, failures, errors, skipped
     exit (run == 0 || failures + errors > 0) ? 1 : 0
 }
