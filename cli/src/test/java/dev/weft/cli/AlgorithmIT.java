@@ -20,12 +20,27 @@ class AlgorithmIT {
 
     private static final Path EXAMPLE = Path.of("..", "examples", "algorithm");
     private static final String NAME = "recursive-doubling";
+    private static final String FAILING =
+            """
+            import dev.weft.plan.*;
+
+            public final class Failing implements PlanWriter {
+                public String label() {
+                    return "failing";
+                }
+
+                public java.util.List<RankPlan> plans(Chunks chunks, int lanes, Hosts hosts) {
+                    throw new IndexOutOfBoundsException("index 8");
+                }
+            }
+            """;
 
     @TempDir static Path classes;
     @TempDir Path folder;
 
     @BeforeAll
-    static void compile() throws Exception {
+    static void compile(@TempDir Path sources) throws Exception {
+        Path failing = Files.writeString(sources.resolve("Failing.java"), FAILING);
         int code =
                 ToolProvider.findFirst("javac")
                         .orElseThrow()
@@ -36,11 +51,13 @@ class AlgorithmIT {
                                 System.getProperty("java.class.path"),
                                 "-d",
                                 classes.toString(),
-                                EXAMPLE.resolve("RecursiveDoubling.java").toString());
+                                EXAMPLE.resolve("RecursiveDoubling.java").toString(),
+                                failing.toString());
         assertEquals(0, code);
         Path service = Path.of("META-INF", "services", "dev.weft.plan.PlanWriter");
         Files.createDirectories(classes.resolve(service).getParent());
-        Files.copy(EXAMPLE.resolve(service), classes.resolve(service));
+        Files.writeString(
+                classes.resolve(service), Files.readString(EXAMPLE.resolve(service)) + "Failing\n");
     }
 
     private ChildProcess weft(String arguments) throws Exception {
@@ -50,9 +67,19 @@ class AlgorithmIT {
     }
 
     private ChildProcess run(int ranks, String more) throws Exception {
+        return run(NAME, ranks, more);
+    }
+
+    private ChildProcess run(String algorithm, int ranks, String more) throws Exception {
         return weft(
                 "run -n %d --gm 97 --gk 32 --gn 16 --engine scalar --warmup 1 --iterations 2 --algorithm %s --data-dir %s %s"
-                        .formatted(ranks, NAME, folder.resolve("data"), more));
+                        .formatted(ranks, algorithm, folder.resolve("data"), more));
+    }
+
+    private void assumeMpi() throws Exception {
+        assumeTrue(
+                ChildProcess.of(folder, List.of("sh", "-c", "command -v mpirun")).run().code() == 0,
+                "no mpirun on the path");
     }
 
     /** Powers of two double, others go Bruck's way. */
@@ -68,9 +95,7 @@ class AlgorithmIT {
 
     @Test
     void itRunsUnderMpi() throws Exception {
-        assumeTrue(
-                ChildProcess.of(folder, List.of("sh", "-c", "command -v mpirun")).run().code() == 0,
-                "no mpirun on the path");
+        assumeMpi();
         assertRight(run(4, "--launcher mpi"));
     }
 
@@ -95,6 +120,24 @@ class AlgorithmIT {
         assertTrue(run.out().lines().anyMatch(l -> l.startsWith(NAME + ": ")), run::toString);
         assertTrue(
                 run.out().contains("of rank 1 to rank 2, each after it has arrived"),
+                run::toString);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"processes", "mpi"})
+    void oneThatFailsIsNamedOnce(String launcher) throws Exception {
+        if (launcher.equals("mpi")) {
+            assumeMpi();
+        }
+        ChildProcess run = run("failing", 2, "--launcher " + launcher);
+        assertEquals(2, run.code(), run::toString);
+        List<String> own = run.err().lines().filter(line -> line.contains("weft: ")).toList();
+        assertEquals(1, own.size(), run::toString);
+        assertTrue(
+                own.getFirst()
+                        .endsWith(
+                                "algorithm 'failing': plans() threw IndexOutOfBoundsException:"
+                                        + " index 8 (Failing.java:9)"),
                 run::toString);
     }
 

@@ -3,6 +3,7 @@ package dev.weft.op;
 import dev.weft.op.exec.Description;
 import dev.weft.op.exec.Description.Feature;
 import dev.weft.plan.Algorithm;
+import dev.weft.plan.PlanChecker;
 import dev.weft.plan.PlanWriter;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.Shards;
@@ -86,7 +87,7 @@ public abstract class OperatorBuilder<M, B extends OperatorBuilder<M, B>>
      * than {@link Algorithm} are proved when the operator is prepared.
      */
     public final B algorithm(PlanWriter writer) {
-        this.algorithm = writer;
+        this.algorithm = PlanChecker.guarded(writer);
         this.plans = null;
         return self();
     }

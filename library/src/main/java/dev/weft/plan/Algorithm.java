@@ -69,7 +69,7 @@ public enum Algorithm implements PlanWriter {
      * @param base not {@link #AUTO}, which writes no plans
      */
     public static PlanWriter byPrograms(PlanWriter base, int programs) {
-        return new ProgramPlans(base, programs);
+        return new ProgramPlans(GuardedWriter.of(base), programs);
     }
 
     /** The algorithm named {@code label}; the inverse of {@link #label()}. */

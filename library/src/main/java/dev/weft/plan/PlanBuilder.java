@@ -33,9 +33,13 @@ import java.util.List;
  */
 public final class PlanBuilder {
 
+    /** Every lane is a worker of its rank. */
+    private static final int MOST_LANES = 1 << 16;
+
     private final String name;
     private final Chunks chunks;
     private final int ranks;
+    private final int laneCount;
 
     /** By rank and lane. */
     private final List<List<List<Transfer>>> lanes = new ArrayList<>();
@@ -47,6 +51,11 @@ public final class PlanBuilder {
         this.name = name;
         this.chunks = chunks;
         this.ranks = chunks.shards().ranks();
+        if (laneCount < 0 || laneCount > MOST_LANES) {
+            throw new PlanException(
+                    name, "%s lanes on every rank: expected 0 to %s", laneCount, MOST_LANES);
+        }
+        this.laneCount = laneCount;
         for (int rank = 0; rank < ranks; rank++) {
             List<List<Transfer>> own = new ArrayList<>();
             for (int lane = 0; lane < laneCount; lane++) {
@@ -64,6 +73,7 @@ public final class PlanBuilder {
 
     /** Lane {@code lane} of {@code from} writes all chunks of {@code source} to {@code to}. */
     public PlanBuilder put(int from, int lane, int to, int source) {
+        check("source", source, ranks);
         for (int chunk = 0; chunk < chunks.count(source); chunk++) {
             put(from, lane, to, source, chunk);
         }
@@ -72,12 +82,13 @@ public final class PlanBuilder {
 
     /** Lane {@code lane} of {@code from} writes one chunk of {@code source} to {@code to}. */
     public PlanBuilder put(int from, int lane, int to, int source, int chunk) {
-        lanes.get(from).get(lane).add(transfer(from, to, source, chunk, Initiator.SENDER));
+        add(from, lane, transfer(from, to, source, chunk, Initiator.SENDER));
         return this;
     }
 
     /** Lane {@code lane} of {@code to} reads all chunks of {@code source} from {@code from}. */
     public PlanBuilder get(int to, int lane, int from, int source) {
+        check("source", source, ranks);
         for (int chunk = 0; chunk < chunks.count(source); chunk++) {
             get(to, lane, from, source, chunk);
         }
@@ -86,11 +97,27 @@ public final class PlanBuilder {
 
     /** Lane {@code lane} of {@code to} reads one chunk of {@code source} from {@code from}. */
     public PlanBuilder get(int to, int lane, int from, int source, int chunk) {
-        lanes.get(to).get(lane).add(transfer(from, to, source, chunk, Initiator.RECEIVER));
+        add(to, lane, transfer(from, to, source, chunk, Initiator.RECEIVER));
         return this;
     }
 
+    private void add(int rank, int lane, Transfer transfer) {
+        check("lane", lane, laneCount);
+        lanes.get(rank).get(lane).add(transfer);
+    }
+
+    private void check(String what, int value, int end) {
+        if (value < 0 || value >= end) {
+            throw new PlanException(
+                    name, "a transfer with %s %s: expected 0 to %s", what, value, end - 1);
+        }
+    }
+
     private Transfer transfer(int from, int to, int source, int chunk, Initiator initiator) {
+        check("rank", from, ranks);
+        check("rank", to, ranks);
+        check("source", source, ranks);
+        check("chunk", chunk, chunks.count(source));
         return new Transfer(
                 from, to, source, chunk, chunks.tag(source, chunk), initiator, source, 0);
     }

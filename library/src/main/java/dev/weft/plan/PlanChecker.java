@@ -143,6 +143,14 @@ public final class PlanChecker {
         return skipped;
     }
 
+    /**
+     * The same writer; what a program's own one throws, or returns instead of plans, becomes a
+     * {@link PlanException} that names the algorithm.
+     */
+    public static PlanWriter guarded(PlanWriter writer) {
+        return GuardedWriter.of(writer);
+    }
+
     private static Optional<String> tooMany(List<RankPlan> plans) {
         long deliveries = (long) plans.size() * plans.getFirst().chunks().total();
         return deliveries <= MOST_DELIVERIES

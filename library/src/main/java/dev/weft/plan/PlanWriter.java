@@ -1,7 +1,9 @@
 package dev.weft.plan;
 
 import java.util.ArrayList;
+import java.util.Iterator;
 import java.util.List;
+import java.util.ServiceConfigurationError;
 import java.util.ServiceLoader;
 
 /**
@@ -20,6 +22,7 @@ public interface PlanWriter {
      * @param chunks how the shards are cut; see {@link #cut}
      * @param lanes communication workers per rank, as far as the algorithm can use them
      * @param hosts which ranks share memory
+     * @throws IllegalArgumentException if the algorithm cannot gather this
      */
     List<RankPlan> plans(Chunks chunks, int lanes, Hosts hosts);
 
@@ -46,10 +49,25 @@ public interface PlanWriter {
      * provides (see {@link ServiceLoader}).
      *
      * @throws IllegalArgumentException if there is none; the message lists the names
+     * @throws PlanException if there is none, and one on the class path cannot be loaded
      */
     static PlanWriter named(String label) {
         List<PlanWriter> all = new ArrayList<>(List.of(Algorithm.values()));
-        ServiceLoader.load(PlanWriter.class).forEach(all::add);
+        PlanException broken = null;
+        Iterator<PlanWriter> others = ServiceLoader.load(PlanWriter.class).iterator();
+        for (boolean more = true; more; ) {
+            try {
+                more = others.hasNext();
+                if (more) {
+                    all.add(GuardedWriter.of(others.next()));
+                }
+            } catch (ServiceConfigurationError | LinkageError e) {
+                broken = PlanException.notLoaded(label, e);
+            }
+        }
+        if (broken != null && all.stream().noneMatch(one -> one.label().equals(label))) {
+            throw broken;
+        }
         return Planner.named(label, all, PlanWriter::label);
     }
 }

@@ -85,14 +85,15 @@ public final class MachineModel {
     public PredictedCall predict(
             PlanWriter algorithm, Chunks chunks, int lanes, DType dtype, long n) {
         Hosts hosts = hosts(chunks.shards().ranks());
-        List<RankPlan> plans = algorithm.plans(chunks, lanes, hosts);
+        PlanWriter guarded = PlanChecker.guarded(algorithm);
+        List<RankPlan> plans = guarded.plans(chunks, lanes, hosts);
         PlanChecker.checkGiven(plans, hosts);
         if (plans.getFirst().storage() == RankPlan.Storage.IN_PLACE && !machine.node().direct()) {
             throw new IllegalArgumentException(
                     "%s on %s: its ranks cannot multiply rows in a peer's memory"
                             .formatted(algorithm.label(), machine.name()));
         }
-        PlanWriter writer = new MachinePlans(machine, algorithm);
+        PlanWriter writer = new MachinePlans(machine, guarded);
         Scenario scenario =
                 new Scenario(
                         writer.plans(chunks, lanes, hosts),

@@ -2,7 +2,6 @@ package dev.weft.model;
 
 import dev.weft.model.Catalogue.Entry;
 import dev.weft.model.Explorer.Search;
-import dev.weft.plan.PlanException;
 import dev.weft.plan.PlanWriter;
 import java.io.PrintWriter;
 import java.util.List;
@@ -100,9 +99,10 @@ public final class ProveCommand implements Callable<Integer> {
         List<Entry> entries;
         try {
             entries = Catalogue.of(PlanWriter.named(algorithm));
-        } catch (IllegalArgumentException | PlanException e) {
+        } catch (IllegalArgumentException e) {
+            String unnamed = e.getMessage().replace("algorithm '" + algorithm + "': ", "");
             throw new ParameterException(
-                    spec.commandLine(), "--algorithm " + algorithm + ": " + e.getMessage());
+                    spec.commandLine(), "--algorithm " + algorithm + ": " + unnamed);
         }
         boolean fine = proves(entries);
         out.println();

@@ -64,7 +64,7 @@ public record RankFailure(int rank, Kind kind, String message, Optional<FailureR
     /**
      * Tells the process that started this rank, if it listens.
      *
-     * @param usage whether all ranks fail alike, so that only one of them tells the user
+     * @param usage whether all ranks fail alike, so that only the first one tells the user
      * @return whether it listens
      */
     public static boolean tellStarter(Throwable failure, boolean usage) {
@@ -73,7 +73,7 @@ public record RankFailure(int rank, Kind kind, String message, Optional<FailureR
             return FILE.tell(end);
         }
         OptionalInt mpi = MpiEnvironment.current().rank();
-        if (!usage && isHeardByStarter() && mpi.isPresent()) {
+        if (isHeardByStarter() && mpi.isPresent() && (!usage || mpi.getAsInt() > 0)) {
             RankLines.tell(mpi.getAsInt(), end);
             return true;
         }

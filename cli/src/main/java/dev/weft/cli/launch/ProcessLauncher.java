@@ -11,6 +11,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.BiConsumer;
+import java.util.stream.IntStream;
 
 /**
  * Runs every rank in its own JVM, started like this one, and collects the reports. However it ends,
@@ -44,7 +45,8 @@ public record ProcessLauncher<R extends Record>(
                                 ProgressFile.show(job.folder(), progress);
                                 showRounds(job.folder());
                             });
-            if (failed >= 0 && processes.exitCode(failed) == ExitCode.USAGE) {
+            // Only one rank may have noticed it; the others then say that it has failed.
+            if (IntStream.range(0, ranks).anyMatch(r -> processes.exitCode(r) == ExitCode.USAGE)) {
                 throw new UsageException("%s", processes.failure(failed).getMessage());
             }
             if (failed >= 0) {

@@ -2,6 +2,7 @@ package dev.weft.cli.options;
 
 import dev.weft.op.OperatorBuilder;
 import dev.weft.op.ReduceBuilder;
+import dev.weft.plan.Algorithm;
 import dev.weft.plan.PlanWriter;
 import dev.weft.plan.Reduction;
 import dev.weft.plan.Shards;
@@ -145,6 +146,11 @@ public record ExecutionSpec(
                 null,
                 deadline,
                 null);
+    }
+
+    /** Whether the user has added the algorithm. */
+    public boolean isOwnAlgorithm() {
+        return summing == null && !(algorithm instanceof Algorithm);
     }
 
     /** The name of the requested algorithm. */

@@ -364,6 +364,10 @@ record RunSteps(
                                 progress)
                         .run();
             } catch (UsageException e) {
+                if (execution.isOwnAlgorithm()) {
+                    // Its plans depend on the engine: only ranks have asked for them.
+                    throw e;
+                }
                 // Everything was checked before: if a rank refuses, something has changed since.
                 throw new RunFailedException(e.getMessage());
             }

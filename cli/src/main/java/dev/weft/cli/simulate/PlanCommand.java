@@ -12,7 +12,6 @@ import dev.weft.cli.options.OptionValues;
 import dev.weft.cli.options.ProblemOptions;
 import dev.weft.cli.options.ProblemSpec;
 import dev.weft.cli.options.RhsOption;
-import dev.weft.plan.PlanException;
 import dev.weft.plan.PlanWriter;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.Reduction.Order;
@@ -171,8 +170,9 @@ public final class PlanCommand extends WeftCommand {
         try {
             PlanWriter asked = SimRules.writer(search.problem(), algorithm);
             return search.plans(search.candidate(asked));
-        } catch (IllegalArgumentException | PlanException e) {
-            throw new UsageException("--algorithm " + algorithm + ": " + e.getMessage());
+        } catch (IllegalArgumentException e) {
+            String unnamed = e.getMessage().replace("algorithm '" + algorithm + "': ", "");
+            throw new UsageException("--algorithm %s: %s", algorithm, unnamed);
         }
     }
 

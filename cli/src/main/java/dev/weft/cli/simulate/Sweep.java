@@ -1,6 +1,7 @@
 package dev.weft.cli.simulate;
 
 import dev.weft.cli.console.Progress;
+import dev.weft.plan.PlanException;
 import dev.weft.plan.Reduction.Order;
 import dev.weft.plan.Shards;
 import dev.weft.plan.cut.Cut;
@@ -163,6 +164,10 @@ record Sweep(
             Shape shape, PlanSearch search, String algorithm, int split, double sequentialNs) {
         try {
             Candidate one = search.priced(candidate(search, algorithm, split));
+            if (search.problem().sums() == null) {
+                // Proves plans that are not Weft's own.
+                search.plans(one);
+            }
             Price price =
                     new Price(
                             one.chunksPerSource(),
@@ -171,6 +176,9 @@ record Sweep(
                             one.predictedNs(),
                             PlanAnswer.limitFraction(search, one));
             return new Row(shape, algorithm, split, price, sequentialNs, false, null);
+        } catch (PlanException e) {
+            // The algorithm itself is wrong, not only this row of it.
+            throw e;
         } catch (IllegalArgumentException e) {
             return new Row(shape, algorithm, split, null, sequentialNs, false, e.getMessage());
         }

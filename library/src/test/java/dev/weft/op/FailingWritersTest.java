@@ -1,0 +1,168 @@
+package dev.weft.op;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.weft.fabric.World;
+import dev.weft.gemm.Gemms;
+import dev.weft.plan.Algorithm;
+import dev.weft.plan.Chunks;
+import dev.weft.plan.Hosts;
+import dev.weft.plan.PlanBuilder;
+import dev.weft.plan.PlanException;
+import dev.weft.plan.PlanWriter;
+import dev.weft.plan.RankPlan;
+import dev.weft.plan.Shards;
+import dev.weft.predict.MachineModel;
+import dev.weft.tensor.DType;
+import dev.weft.tensor.Matrix;
+import java.lang.foreign.Arena;
+import java.time.Duration;
+import java.util.Collections;
+import java.util.List;
+import java.util.function.Function;
+import org.junit.jupiter.api.Test;
+
+/** A program's own algorithm that fails is named, with what it threw as the cause. */
+class FailingWritersTest {
+
+    /** Writes plans by a function of the chunks. */
+    private record Own(Function<Chunks, List<RankPlan>> write) implements PlanWriter {
+
+        @Override
+        public String label() {
+            return "own";
+        }
+
+        @Override
+        public List<RankPlan> plans(Chunks chunks, int lanes, Hosts hosts) {
+            return write.apply(chunks);
+        }
+    }
+
+    private static PlanBuilder builder(Chunks chunks, int lanes) {
+        return new PlanBuilder("own", chunks, lanes);
+    }
+
+    private static List<RankPlan> endless(Chunks chunks) {
+        return endless(chunks);
+    }
+
+    @Test
+    void whatItThrowsIsTheCause() {
+        assertThrown(
+                IndexOutOfBoundsException.class, chunks -> List.of(List.<RankPlan>of().get(4)));
+        assertThrown(NullPointerException.class, chunks -> List.copyOf((List<RankPlan>) null));
+        assertThrown(StackOverflowError.class, FailingWritersTest::endless);
+        assertThrown(
+                NoClassDefFoundError.class,
+                chunks -> {
+                    throw new NoClassDefFoundError("Helper");
+                });
+        assertThrown(
+                IllegalStateException.class,
+                chunks ->
+                        new java.util.AbstractList<>() {
+                            @Override
+                            public RankPlan get(int rank) {
+                                throw new IllegalStateException("no plan");
+                            }
+
+                            @Override
+                            public int size() {
+                                return chunks.shards().ranks();
+                            }
+                        });
+    }
+
+    @Test
+    void whatIsNoPlanIsNamed() {
+        assertNamed("plans() returned null: expected a plan for each of 2 ranks", chunks -> null);
+        assertNamed(
+                "plans().get(0) returned null: expected a plan",
+                chunks -> Collections.nCopies(2, null));
+        assertNamed(
+                "plans() returned 1 plans: expected a plan for each of 2 ranks",
+                chunks -> Algorithm.RING.plans(chunks, 1, Hosts.one(2)).subList(0, 1));
+        assertNamed(
+                "2147483647 lanes on every rank: expected 0 to 65536",
+                chunks -> builder(chunks, Integer.MAX_VALUE).build());
+        assertNamed(
+                "-2147483648 lanes on every rank: expected 0 to 65536",
+                chunks -> builder(chunks, Integer.MIN_VALUE).build());
+        assertNamed(
+                "a transfer with rank 8: expected 0 to 1",
+                chunks -> builder(chunks, 1).put(0, 0, 8, 0).build());
+        assertNamed(
+                "a transfer with lane 1: expected 0 to 0",
+                chunks -> builder(chunks, 1).put(0, 1, 1, 0).build());
+        assertNamed(
+                "a transfer with source -1: expected 0 to 1",
+                chunks -> builder(chunks, 1).get(0, 0, 1, -1).build());
+        assertNamed(
+                "a transfer with chunk 7: expected 0 to 3",
+                chunks -> builder(chunks, 1).put(0, 0, 1, 0, 7).build());
+    }
+
+    /** A writer may say that a problem is not for it; that is no fault of the writer. */
+    @Test
+    void aRefusalStaysARefusal() {
+        IllegalArgumentException refusal =
+                failure(
+                        chunks -> {
+                            throw new IllegalArgumentException("2 ranks: expected 3 or more");
+                        });
+        assertFalse(refusal instanceof PlanException, refusal.toString());
+        assertEquals("algorithm 'own': 2 ranks: expected 3 or more", refusal.getMessage());
+    }
+
+    private static void assertThrown(
+            Class<? extends Throwable> cause, Function<Chunks, List<RankPlan>> write) {
+        PlanException failure = assertInstanceOf(PlanException.class, failure(write));
+        assertInstanceOf(cause, failure.getCause());
+        String message = failure.getMessage();
+        assertTrue(message.startsWith("algorithm 'own': plans()"), message);
+        assertTrue(message.contains(" threw " + failure.getCause().getClass().getSimpleName()));
+        assertTrue(message.matches("(?s).*\\(FailingWritersTest.java:\\d+\\)"), message);
+        assertEquals(1, message.lines().count(), message);
+    }
+
+    private static void assertNamed(String fault, Function<Chunks, List<RankPlan>> write) {
+        PlanException failure = assertInstanceOf(PlanException.class, failure(write));
+        assertEquals("algorithm 'own': " + fault, failure.getMessage());
+        assertNull(failure.getCause());
+    }
+
+    /** On every rank of an operator, and the same on a model. */
+    private static IllegalArgumentException failure(Function<Chunks, List<RankPlan>> write) {
+        Shards shards = Shards.even(16, 2);
+        MachineModel machine = MachineModel.of("trn2");
+        Chunks chunks = Chunks.byRows(shards, 4, 2, 2);
+        IllegalArgumentException predicted =
+                assertThrows(
+                        IllegalArgumentException.class,
+                        () -> machine.predict(new Own(write), chunks, 1, DType.FP32, 4));
+        try (World world = World.threads(2, Duration.ofSeconds(20));
+                Arena arena = Arena.ofShared()) {
+            Matrix b = Matrix.allocate(arena, DType.FP32, 4, 4);
+            world.run(
+                    fabric -> {
+                        AllGatherMatmulBuilder operator =
+                                AllGatherMatmul.on(fabric)
+                                        .a(shards, DType.FP32)
+                                        .b(b)
+                                        .engine(Gemms.byName("scalar"))
+                                        .chunkRows(2)
+                                        .algorithm(new Own(write));
+                        IllegalArgumentException prepared =
+                                assertThrows(IllegalArgumentException.class, operator::prepare);
+                        assertEquals(predicted.getMessage(), prepared.getMessage());
+                    });
+        }
+        return predicted;
+    }
+}
