@@ -17,7 +17,9 @@ class BenchUsageTest {
             delimiter = '|',
             value = {
                 "bench | no bench given: try cpu",
-                "bench npu | 'npu'",
+                "bench nosuch | unknown command 'nosuch': expected one of cpu, gpu, ascend; see",
+                "bench cp | unknown command 'cp', did you mean cpu? (see 'weft bench --help')",
+                "bench cpu product | unknown argument 'product': expected options only; see",
                 "bench cpu --only products | --only 'products': expected some of product, fused",
                 "bench cpu --only product,x | --only 'x': expected some of product, fused",
                 "bench cpu --plots /nowhere | --plots /nowhere: expected a folder",

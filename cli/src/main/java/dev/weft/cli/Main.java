@@ -9,6 +9,7 @@ import dev.weft.cli.console.ExitCode;
 import dev.weft.cli.console.OptionSections;
 import dev.weft.cli.console.RunFailedException;
 import dev.weft.cli.console.UsageException;
+import dev.weft.cli.console.UsageMessage;
 import dev.weft.cli.console.Version;
 import dev.weft.cli.data.GenDataCommand;
 import dev.weft.cli.diagnosis.FailureDiagnosis;
@@ -34,7 +35,6 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
-import picocli.CommandLine.UnmatchedArgumentException;
 
 /** Parses the command line and turns every outcome into an exit code. */
 @Command(
@@ -176,19 +176,7 @@ public final class Main implements Runnable {
 
     /** Picocli would print the whole usage text; one line with a pointer to it is enough. */
     private static int usageError(ParameterException failure, String[] arguments) {
-        CommandLine command = failure.getCommandLine();
-        String message = ErrorMessage.oneLine(failure.getMessage());
-        if (failure instanceof UnmatchedArgumentException unknown) {
-            List<String> similar = unknown.getSuggestions();
-            if (!similar.isEmpty()) {
-                message += ", did you mean " + similar.getFirst().replaceFirst("^weft ", "") + "?";
-            } else if (command.getParent() == null) {
-                String name = unknown.getUnmatched().getFirst();
-                message = ErrorMessage.oneLine("unknown command '" + name + "': " + COMMON);
-            }
-        }
-        String help = "; see '" + command.getCommandSpec().qualifiedName() + " --help'";
-        ErrorMessage.print(command.getErr(), message + help);
+        ErrorMessage.print(failure.getCommandLine().getErr(), UsageMessage.of(failure, COMMON));
         return ExitCode.USAGE;
     }
 

@@ -24,6 +24,30 @@ class UsageTest {
 
     @TempDir Path folder;
 
+    /** Whole lines: what the parser says by itself names positions and ends with a full stop. */
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            quoteCharacter = '"',
+            value = {
+                "help rnu | unknown command 'rnu': try demo, run, plan, sweep, report, ring, fgcc,"
+                        + " gather, helion or doctor; see 'weft --help'",
+                "help swep | unknown command 'swep', did you mean sweep? (see 'weft --help')",
+                "runn --gm 4 | unknown command 'runn', did you mean run? (see 'weft --help')",
+                "-x | unknown option '-x'; see 'weft --help'",
+                "run extra words | unknown argument 'extra': expected options only; see 'weft run"
+                        + " --help'",
+                "run --gmm 4 | unknown option '--gmm', did you mean --gm? (see 'weft run --help')",
+                "completion bash zsh | unknown argument 'zsh'; see 'weft completion --help'",
+                "run -r sim -v trn2 --slow x | Invalid value for option '--slow': 'x': expected"
+                        + " RANK=FACTOR; see 'weft run --help'",
+            })
+    void linesAreWholeSentences(String arguments, String line) {
+        Invocation refused = Invocation.ofWords(arguments);
+        refused.assertRefused(line);
+        assertEquals("weft: " + line, refused.err().strip());
+    }
+
     @ParameterizedTest
     @CsvSource(
             delimiter = '|',

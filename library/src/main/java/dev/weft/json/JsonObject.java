@@ -309,7 +309,8 @@ public final class JsonObject {
     private Object value(String name, String expected) {
         if (!has(name)) {
             String others = SafeText.excerpt(String.join(", ", fields.values().keySet()));
-            throw wrong(name, "is missing: expected " + expected + " beside " + others);
+            String beside = others.isEmpty() ? "" : " beside " + others;
+            throw wrong(name, "is missing: expected " + expected + beside);
         }
         return fields.values().get(name);
     }

@@ -142,12 +142,12 @@ public final class Chunks {
 
     /** Rows of a full chunk of {@code source}. */
     public long chunkRows(int source) {
-        return chunkRows[source];
+        return chunkRows[shards.checked(source)];
     }
 
     /** Chunks of one shard. */
     public int count(int source) {
-        return firstTag[source + 1] - firstTag[source];
+        return firstTag[shards.checked(source) + 1] - firstTag[source];
     }
 
     /** Chunks of all shards together. */

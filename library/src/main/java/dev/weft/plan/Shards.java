@@ -54,12 +54,21 @@ public final class Shards {
     }
 
     public long rows(int rank) {
-        return starts[rank + 1] - starts[rank];
+        return starts[checked(rank) + 1] - starts[rank];
     }
 
     /** Where the shard of {@code rank} starts in gathered A. */
     public long firstRow(int rank) {
-        return starts[rank];
+        return starts[checked(rank)];
+    }
+
+    /** The same number, if there is such a rank. */
+    int checked(int rank) {
+        if (rank < 0 || rank >= ranks()) {
+            throw new IllegalArgumentException(
+                    "rank %s of %s shards: expected 0 to %s".formatted(rank, ranks(), ranks() - 1));
+        }
+        return rank;
     }
 
     public long totalRows() {

@@ -91,6 +91,7 @@ class JsonObjectTest {
         JsonObject last = json.object("a").objects("b").getLast();
         assertRefused("a.b[1].c is an object: expected a number", () -> last.number("c"));
         assertRefused("a.b[1].d is missing: expected a text beside c", () -> last.text("d"));
+        assertRefused("d is missing: expected a text", () -> parse("{}").text("d"));
     }
 
     @Test

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.function.Executable;
 
 class ShardsTest {
 
@@ -51,5 +52,23 @@ class ShardsTest {
         assertThrows(IllegalArgumentException.class, () -> Shards.even(4, 0));
         assertThrows(IllegalArgumentException.class, () -> Shards.even(-1, 2));
         assertThrows(ArithmeticException.class, () -> Shards.of(Long.MAX_VALUE, 1));
+    }
+
+    /** A program with more ranks than shards asks for such ranks. */
+    @Test
+    void aRankWithoutAShardIsNamed() {
+        Shards shards = Shards.even(64, 8);
+        Chunks chunks = Chunks.byRows(shards, 4, 2, 2);
+        for (Executable call :
+                new Executable[] {
+                    () -> shards.rows(8),
+                    () -> shards.firstRow(8),
+                    () -> chunks.count(8),
+                    () -> chunks.chunkRows(8),
+                    () -> chunks.tag(8, 0)
+                }) {
+            var refused = assertThrows(IllegalArgumentException.class, call);
+            assertEquals("rank 8 of 8 shards: expected 0 to 7", refused.getMessage());
+        }
     }
 }

@@ -100,7 +100,7 @@ public final class ProveCommand implements Callable<Integer> {
         try {
             entries = Catalogue.of(PlanWriter.named(algorithm));
         } catch (IllegalArgumentException e) {
-            String unnamed = e.getMessage().replace("algorithm '" + algorithm + "': ", "");
+            String unnamed = e.getMessage().replaceFirst("^algorithm '[^']*': ", "");
             throw new ParameterException(
                     spec.commandLine(), "--algorithm " + algorithm + ": " + unnamed);
         }

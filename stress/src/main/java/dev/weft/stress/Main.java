@@ -1,6 +1,8 @@
 package dev.weft.stress;
 
 import dev.weft.cli.StandardOutput;
+import dev.weft.cli.console.ErrorMessage;
+import dev.weft.cli.console.UsageMessage;
 import dev.weft.fuzz.FuzzCommand;
 import dev.weft.model.ProveCommand;
 import java.io.PrintWriter;
@@ -22,6 +24,7 @@ import picocli.CommandLine.Spec;
         })
 public final class Main implements Runnable {
 
+    private static final String COMMANDS = "expected faults, stragglers, soak, fuzz or prove";
     private static final int FAILED = 1;
     private static final int USAGE = 2;
 
@@ -37,21 +40,22 @@ public final class Main implements Runnable {
                 .setUsageHelpWidth(100)
                 .setParameterExceptionHandler(
                         (failure, words) ->
-                                oneLine(failure.getCommandLine().getErr(), failure, USAGE))
+                                oneLine(
+                                        failure.getCommandLine().getErr(),
+                                        UsageMessage.of(failure, COMMANDS),
+                                        USAGE))
                 .setExecutionExceptionHandler(
-                        (failure, command, parsed) -> oneLine(command.getErr(), failure, FAILED));
+                        (failure, command, parsed) ->
+                                oneLine(command.getErr(), ErrorMessage.of(failure), FAILED));
     }
 
-    private static int oneLine(PrintWriter err, Exception failure, int code) {
-        String text = failure.getMessage() == null ? failure.toString() : failure.getMessage();
-        err.println("weft: " + text.lines().findFirst().orElse("failed"));
-        err.flush();
+    private static int oneLine(PrintWriter err, String message, int code) {
+        ErrorMessage.print(err, message);
         return code;
     }
 
     @Override
     public void run() {
-        throw new ParameterException(
-                spec.commandLine(), "expected faults, stragglers, soak, fuzz or prove");
+        throw new ParameterException(spec.commandLine(), "no command given: " + COMMANDS);
     }
 }

@@ -71,6 +71,8 @@ class CommandsTest extends CommandTest {
                 "stragglers --launcher cloud",
                 "stragglers --delay -1",
                 "stragglers --nonsense",
+                "fuzz nonsense",
+                "nonsense",
                 ""
             })
     void wrongValuesAreRefusedInOneLine(String words) {
@@ -78,5 +80,6 @@ class CommandsTest extends CommandTest {
         assertEquals("", out.toString());
         assertEquals(1, err.toString().lines().count(), err.toString());
         assertTrue(err.toString().startsWith("weft: "), err.toString());
+        assertTrue(err.toString().strip().endsWith(" --help'"), err.toString());
     }
 }

@@ -171,7 +171,7 @@ public final class PlanCommand extends WeftCommand {
             PlanWriter asked = SimRules.writer(search.problem(), algorithm);
             return search.plans(search.candidate(asked));
         } catch (IllegalArgumentException e) {
-            String unnamed = e.getMessage().replace("algorithm '" + algorithm + "': ", "");
+            String unnamed = e.getMessage().replaceFirst("^algorithm '[^']*': ", "");
             throw new UsageException("--algorithm %s: %s", algorithm, unnamed);
         }
     }
