@@ -4,6 +4,7 @@ import static dev.weft.report.Text.text;
 
 import com.fasterxml.jackson.core.JsonGenerator;
 import dev.weft.cli.compat.ProductRun.At;
+import dev.weft.cli.options.NeuronEnvironment;
 import dev.weft.cli.options.SourceOptions;
 import dev.weft.compat.RingAllGatherMatmul;
 import dev.weft.cuda.DeviceMatrix;
@@ -17,6 +18,8 @@ import dev.weft.tensor.Matrix;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.util.List;
+import java.util.OptionalInt;
+import java.util.StringJoiner;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
@@ -32,8 +35,12 @@ import picocli.CommandLine.Option;
                         + " product.",
         footer = {
             "",
+            "Without -n, NEURONCORE_NUM_DEVICES says how many ranks there are. Without --lnc,",
+            "NEURON_LOGICAL_NC_CONFIG does, or --lnc in NEURON_CC_FLAGS.",
+            "",
             "Examples:",
             "  ./weft ring -n 16 --lnc 2",
+            "  NEURON_LOGICAL_NC_CONFIG=2 NEURONCORE_NUM_DEVICES=16 ./weft ring",
             "  ./weft ring -n 4 --launcher processes --json ring.json",
             "  ./weft ring -n 4 --launcher mpi --report ring.html",
             "  ./weft ring -r sim -v trn2 -n 16 --lnc 2",
@@ -54,10 +61,37 @@ public final class RingCommand extends ProductCommand {
 
     @Mixin SourceOptions source;
 
+    /** What the tutorial's own variables say. */
+    NeuronEnvironment environment = new NeuronEnvironment(System.getenv());
+
     private int lnc;
+    private boolean ranksTaken;
 
     public RingCommand() {
         super("weft.ring/1", 4, 2, 5);
+    }
+
+    @Override
+    OptionalInt ranksOfEnvironment() {
+        OptionalInt ranks = environment.ranks();
+        ranksTaken = ranks.isPresent();
+        return ranks;
+    }
+
+    private OptionalInt lncOfEnvironment() {
+        boolean given = spec.commandLine().getParseResult().hasMatchedOption("--lnc");
+        return given ? OptionalInt.empty() : environment.lnc();
+    }
+
+    /** The variables that were used; empty if there were none. */
+    private String taken() {
+        StringJoiner said = new StringJoiner(", ", " (", ")").setEmptyValue("");
+        if (ranksTaken) {
+            said.add("-n %s by %s".formatted(run.ranks(), environment.ranksName()));
+        }
+        lncOfEnvironment()
+                .ifPresent(lnc -> said.add("--lnc %s by %s".formatted(lnc, environment.lncNames())));
+        return said.toString();
     }
 
     @Override
@@ -67,7 +101,7 @@ public final class RingCommand extends ProductCommand {
 
     @Override
     ProductRun run(int count, Arena arena) {
-        lnc = source.lnc();
+        lnc = lncOfEnvironment().orElseGet(source::lnc);
         ReplicaGroups all = ReplicaGroups.equal(count, 1);
         long n = SourceOptions.size("--n-local", nLocal, 512) * count;
         return new ProductRun(
@@ -110,8 +144,8 @@ public final class RingCommand extends ProductCommand {
     @Override
     String describe(int world) {
         return text(
-                "a ring, [%d x %d] x [%d x %d] each, %s, lnc %d",
-                run.m(), run.k(), run.k(), run.cols(), run.type().label(), lnc);
+                "a ring, [%d x %d] x [%d x %d] each, %s, lnc %d%s",
+                run.m(), run.k(), run.k(), run.cols(), run.type().label(), lnc, taken());
     }
 
     @Override

@@ -93,6 +93,11 @@ abstract class SourceCommand<R extends SourceRun> extends WeftCommand
     /** What the options describe, checked as far as possible before the ranks exist. */
     abstract R run(int count, Arena arena);
 
+    /** How many ranks the source's own variables ask for, if nothing else says so. */
+    OptionalInt ranksOfEnvironment() {
+        return OptionalInt.empty();
+    }
+
     /** How a group's part of the problem is priced. */
     abstract PlanSearch search(List<Integer> group);
 
@@ -157,7 +162,9 @@ abstract class SourceCommand<R extends SourceRun> extends WeftCommand
             mode.check(spec);
             rounds.check();
             boolean byMpi = launch.startOrJoin() == Launcher.MPI;
-            count = ranks.of(spec, byMpi ? mpi.size() : OptionalInt.empty());
+            OptionalInt launched = byMpi ? mpi.size() : OptionalInt.empty();
+            boolean decided = launched.isPresent() || job.joins() || ranks.isGiven(spec);
+            count = ranks.of(spec, decided ? launched : ranksOfEnvironment());
             if (!job.joins()) {
                 prepare(count, arena);
             } else if (!REPORT.isAskedFor()) {

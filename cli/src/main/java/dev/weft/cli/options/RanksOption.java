@@ -30,12 +30,15 @@ public final class RanksOption {
      */
     public int of(CommandSpec spec, OptionalInt launched) {
         OptionValues.ranks(ranks);
-        boolean given = spec.commandLine().getParseResult().hasMatchedOption(NAME);
-        if (given && launched.isPresent() && launched.getAsInt() != ranks) {
+        if (isGiven(spec) && launched.isPresent() && launched.getAsInt() != ranks) {
             throw new UsageException(
                     "--n-ranks %s: %s ranks were launched, expected the same number, or no -n",
                     ranks, launched.getAsInt());
         }
         return launched.orElse(ranks);
+    }
+
+    public boolean isGiven(CommandSpec spec) {
+        return spec.commandLine().getParseResult().hasMatchedOption(NAME);
     }
 }

@@ -7,9 +7,12 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.cli.Invocation;
+import dev.weft.cli.Main;
 import dev.weft.cli.console.ExitCode;
 import dev.weft.cli.console.JsonTarget;
 import dev.weft.cli.options.CallOptions;
+import dev.weft.cli.options.NeuronEnvironment;
+import dev.weft.report.Verification;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.StringWriter;
@@ -17,6 +20,7 @@ import java.lang.foreign.Arena;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Map;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Tag;
@@ -25,6 +29,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
+import picocli.CommandLine;
 
 class RingCommandTest {
 
@@ -71,18 +76,35 @@ class RingCommandTest {
     /** The tutorial's sizes, and the error that it was validated with on every rank. */
     @Test
     void theTutorialsSizesHaveItsError() {
-        assertErrorOfTheTutorial(4);
+        assertErrorOfTheTutorial(4, "");
+    }
+
+    /** Its ranks and its K, with fewer rows and columns. */
+    @Test
+    void sixteenRanksHaveItsError() {
+        assertErrorOfTheTutorial(16, " --m 16 --n-local 64");
     }
 
     @Test
     @Tag("long")
     void theTutorialsSizesHaveItsErrorOnSixteenRanks() {
-        assertErrorOfTheTutorial(16);
+        assertErrorOfTheTutorial(16, "");
     }
 
-    private static void assertErrorOfTheTutorial(int ranks) {
-        Invocation run = ring("-n " + ranks + " --warmup 0 --iterations 1");
+    /** By the tutorial's own command: the variables that it is started with. */
+    private static void assertErrorOfTheTutorial(int ranks, String sizes) {
+        Map<String, String> variables =
+                Map.of(
+                        "NEURON_CC_FLAGS", "--lnc=2",
+                        "NEURON_LOGICAL_NC_CONFIG", "2",
+                        "NEURONCORE_NUM_DEVICES", Integer.toString(ranks));
+        Invocation run = ring(variables, "--warmup 0 --iterations 1" + sizes);
         assertEquals(0, run.code(), run.err() + run.out());
+        run.assertPrints(
+                "[INFO] %s ranks (threads) on the CPU: a ring, ".formatted(ranks),
+                ", lnc 2 (-n %s by NEURONCORE_NUM_DEVICES, ".formatted(ranks)
+                        + "--lnc 2 by NEURON_LOGICAL_NC_CONFIG and NEURON_CC_FLAGS)",
+                "2 compute + 1 comm threads per rank");
         List<Double> errors =
                 run.out()
                         .lines()
@@ -91,6 +113,53 @@ class RingCommandTest {
                         .toList();
         assertEquals(ranks, errors.size(), run.out());
         assertTrue(errors.stream().allMatch(error -> error < 0.003), run.out());
+    }
+
+    private static Invocation ring(Map<String, String> variables, String arguments) {
+        CommandLine parser = Main.commandLine("ring");
+        RingCommand command = parser.getSubcommands().get("ring").getCommand();
+        command.environment = new NeuronEnvironment(variables);
+        return Invocation.on(parser, ("ring " + arguments).strip().split(" "));
+    }
+
+    private static final String TINY = "--m 4 --k 8 --n-local 3 --warmup 0 --iterations 1";
+
+    @Test
+    void optionsComeBeforeVariables() {
+        Map<String, String> wrong =
+                Map.of("NEURONCORE_NUM_DEVICES", "many", "NEURON_LOGICAL_NC_CONFIG", "9");
+        Invocation run = ring(wrong, "-n 2 --lnc 1 " + TINY);
+        assertEquals(0, run.code(), run.err());
+        run.assertPrints("2 ranks (threads)", ", lnc 1\n");
+        Invocation compiled = ring(Map.of("NEURON_CC_FLAGS", "-O1 --lnc 2 -v"), "-n 2 " + TINY);
+        assertEquals(0, compiled.code(), compiled.err());
+        compiled.assertPrints(", lnc 2 (--lnc 2 by NEURON_CC_FLAGS)\n");
+        Invocation none = ring(Map.of("NEURON_CC_FLAGS", "-O1"), "-n 2 " + TINY);
+        none.assertPrints(", lnc 1\n");
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "NEURONCORE_NUM_DEVICES | 0 | NEURONCORE_NUM_DEVICES=0: expected 1 to 4096",
+                "NEURONCORE_NUM_DEVICES | 4x | NEURONCORE_NUM_DEVICES=4x: expected 1 to 4096",
+                "NEURON_LOGICAL_NC_CONFIG | 3 | NEURON_LOGICAL_NC_CONFIG=3: expected 1 to 2",
+                "NEURON_CC_FLAGS | --lnc=3 | NEURON_CC_FLAGS with --lnc=3: expected 1 to 2",
+                "NEURON_CC_FLAGS | -O1 --lnc | NEURON_CC_FLAGS with --lnc=: expected 1 to 2"
+            })
+    void wrongVariablesAreOneLine(String name, String value, String expected) {
+        ring(Map.of(name, value), TINY).assertRefused(expected);
+    }
+
+    @Test
+    void variablesThatDifferAreRefused() {
+        Map<String, String> unlike =
+                Map.of("NEURON_LOGICAL_NC_CONFIG", "1", "NEURON_CC_FLAGS", "--lnc=2");
+        ring(unlike, TINY)
+                .assertRefused(
+                        "NEURON_LOGICAL_NC_CONFIG=1 and NEURON_CC_FLAGS with --lnc=2: expected the"
+                                + " same number");
     }
 
     @Test
@@ -186,6 +255,26 @@ class RingCommandTest {
             assertFalse(report.passed());
             assertTrue(ring.line(report).startsWith("[rank 1] shape=[2, 3, 4] max_abs_err="));
             assertTrue(ring.line(report).endsWith("FAIL"), ring.line(report));
+        }
+    }
+
+    /** The tutorial's own rule, apart from Weft's, which are stricter. */
+    @ParameterizedTest
+    @CsvSource({"0.0099, true", "0.0101, false", "0.5, false", "NaN, false"})
+    void theTutorialsRuleIsAnErrorBelowOnePercent(double share, boolean right) {
+        try (Arena arena = Arena.ofConfined()) {
+            ProductRun run = Products.run(new RingCommand(), 2, 3, 5, 8, arena);
+            Products products = Products.of(run, arena);
+            double largest = 0;
+            for (long row = 0; row < 6; row++) {
+                for (long col = 0; col < 4; col++) {
+                    largest = Math.max(largest, Math.abs(products.c().get(row, col)));
+                }
+            }
+            float expected = products.c().get(2, 1);
+            products.c().set(2, 1, (float) (expected + share * largest));
+            Verification judged = products.report(run, true).judged();
+            assertEquals(right, judged.seedRulePassed(), "rel_err " + judged.relErr());
         }
     }
 
