@@ -29,25 +29,21 @@ void main() {
                     int rank = fabric.rank();
                     Matrix lhs = a.rows(rank * m, m);
                     Matrix rhs = b.block(0, k, rank * n, n);
-                    FgccResult<Matrix> result =
+                    FgccConfig config = FgccConfig.DEFAULT.withLnc(2);
+                    try (FgccResult<Matrix> result =
                             Fgcc.allgatherComputeMatmul(
-                                    fabric,
-                                    lhs,
-                                    rhs,
-                                    tpDegree,
-                                    numGroups,
-                                    false,
-                                    FgccConfig.DEFAULT.withLnc(2));
-                    // The rows of this rank's group, in natural order.
-                    Matrix gathered = a.rows(rank / tpDegree * tpDegree * m, tpDegree * m);
-                    check(gathered, rhs, result.product());
-                    IO.println(
-                            "rank "
-                                    + rank
-                                    + ": "
-                                    + result.path()
-                                    + " "
-                                    + Arrays.toString(result.shape()));
+                                    fabric, lhs, rhs, tpDegree, numGroups, false, config)) {
+                        // The rows of this rank's group, in natural order.
+                        Matrix gathered = a.rows(rank / tpDegree * tpDegree * m, tpDegree * m);
+                        check(gathered, rhs, result.product());
+                        IO.println(
+                                "rank "
+                                        + rank
+                                        + ": "
+                                        + result.path()
+                                        + " "
+                                        + Arrays.toString(result.shape()));
+                    }
                 });
     }
 }

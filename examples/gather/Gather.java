@@ -12,12 +12,14 @@ void main() {
         world.run(fabric -> {
             Matrix inp = Matrix.allocate(arena, DType.BF16, 256, 512);
             inp.fill(new Random(fabric.rank())::nextGaussian);
-            Matrix out = Sb2sb.allgatherSb2sbTiled(fabric, inp, groups, ranks, 2);
-            Matrix mine = out.block(0, 256, fabric.rank() * 512L, 512);
-            if (!mine.bitwiseEquals(inp)) {
-                throw new IllegalStateException("rank " + fabric.rank() + " is not in its place");
+            try (Sb2sb<Matrix> gathered = Sb2sb.allgatherSb2sbTiled(fabric, inp, groups, ranks, 2)) {
+                Matrix out = gathered.result();
+                Matrix mine = out.block(0, 256, fabric.rank() * 512L, 512);
+                if (!mine.bitwiseEquals(inp)) {
+                    throw new IllegalStateException("rank " + fabric.rank() + " is not in its place");
+                }
+                IO.println("rank " + fabric.rank() + ": " + inp.describe() + " -> " + out.describe());
             }
-            IO.println("rank " + fabric.rank() + ": " + inp.describe() + " -> " + out.describe());
         });
     }
 }

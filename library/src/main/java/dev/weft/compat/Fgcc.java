@@ -3,7 +3,6 @@ package dev.weft.compat;
 import dev.weft.cuda.CudaAllGatherMatmul;
 import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.Gpu;
-import dev.weft.cuda.GpuStream;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.ReplicaGroups;
 import dev.weft.op.AllGatherMatmul;
@@ -13,7 +12,6 @@ import dev.weft.plan.Algorithm;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
-import java.lang.foreign.Arena;
 import java.util.Arrays;
 import java.util.function.Function;
 
@@ -51,6 +49,12 @@ public final class Fgcc<M> extends PreparedRing<M> {
         this.rows = rows;
     }
 
+    /** {@link #allgatherComputeMatmul} on the path that the source's rule chooses. */
+    public static FgccResult<Matrix> allgatherComputeMatmul(
+            Fabric world, Matrix lhs, Matrix rhs, int tpDegree, int numGroups) {
+        return allgatherComputeMatmul(world, lhs, rhs, tpDegree, numGroups, false);
+    }
+
     /** {@link #allgatherComputeMatmul} with one program per rank and the capacity of trn2. */
     public static FgccResult<Matrix> allgatherComputeMatmul(
             Fabric world, Matrix lhs, Matrix rhs, int tpDegree, int numGroups, boolean forceHbmCc) {
@@ -59,8 +63,9 @@ public final class Fgcc<M> extends PreparedRing<M> {
     }
 
     /**
-     * Prepares, calls once and closes. Collective over {@code world}. The caller owns the result;
-     * its memory is freed when nothing refers to it any more.
+     * Prepares and calls once. Collective over {@code world}. As in the source, the result is in
+     * memory that the group's other ranks can read, by {@link FgccResult#peer}. Close it to free
+     * that memory.
      *
      * @param lhs this rank's rows of A, [m, K]
      * @param rhs this rank's columns of B, [K, N]
@@ -76,7 +81,7 @@ public final class Fgcc<M> extends PreparedRing<M> {
             int numGroups,
             boolean forceHbmCc,
             FgccConfig config) {
-        try (Fgcc<Matrix> prepared =
+        return once(
                 prepare(
                         world,
                         lhs.rows(),
@@ -86,22 +91,11 @@ public final class Fgcc<M> extends PreparedRing<M> {
                         tpDegree,
                         numGroups,
                         forceHbmCc,
-                        config)) {
-            FgccResult<Matrix> result = prepared.call(lhs);
-            Matrix product = result.product();
-            Matrix copy =
-                    Matrix.allocate(
-                            Arena.ofAuto(), product.dtype(), product.rows(), product.cols());
-            copy.copyFrom(product);
-            return new FgccResult<>(result.layout(), copy, Matrix::rows);
-        }
+                        config.withSharedResult()),
+                lhs);
     }
 
-    /**
-     * {@link #allgatherComputeMatmul} on GPUs: one call, with the result in the caller's memory.
-     *
-     * @param out receives the product, [M, N], of the type that holds both inputs
-     */
+    /** {@link #allgatherComputeMatmul} on GPUs. */
     public static FgccResult<DeviceMatrix> allgatherComputeMatmul(
             Fabric world,
             Gpu gpu,
@@ -110,31 +104,29 @@ public final class Fgcc<M> extends PreparedRing<M> {
             int tpDegree,
             int numGroups,
             boolean forceHbmCc,
-            FgccConfig config,
-            DeviceMatrix out) {
-        try (Fgcc<DeviceMatrix> prepared =
-                        prepare(
-                                world,
-                                gpu,
-                                lhs.rows(),
-                                lhs.cols(),
-                                lhs.dtype(),
-                                rhs,
-                                tpDegree,
-                                numGroups,
-                                forceHbmCc,
-                                config);
-                GpuStream stream = GpuStream.create()) {
-            FgccResult<DeviceMatrix> result = prepared.call(lhs);
-            DeviceMatrix product = result.product();
-            if (!out.describe().equals(product.describe())) {
-                throw new IllegalArgumentException(
-                        "a product of %s into %s: expected the same shape and type"
-                                .formatted(product.describe(), out.describe()));
-            }
-            out.copyFrom(product, stream);
-            stream.synchronize();
-            return new FgccResult<>(result.layout(), out, DeviceMatrix::rows);
+            FgccConfig config) {
+        return once(
+                prepare(
+                        world,
+                        gpu,
+                        lhs.rows(),
+                        lhs.cols(),
+                        lhs.dtype(),
+                        rhs,
+                        tpDegree,
+                        numGroups,
+                        forceHbmCc,
+                        config.withSharedResult()),
+                lhs);
+    }
+
+    /** A call whose result closes what it was prepared with. */
+    private static <M> FgccResult<M> once(Fgcc<M> prepared, M lhs) {
+        try {
+            return prepared.call(lhs).closing(prepared);
+        } catch (RuntimeException | Error e) {
+            prepared.close();
+            throw e;
         }
     }
 
@@ -355,7 +347,7 @@ public final class Fgcc<M> extends PreparedRing<M> {
      */
     public FgccResult<M> call(M lhs) {
         M mine = layout.loc() == 0 ? rows.of(lhs, 0, 0) : lhs;
-        return new FgccResult<>(layout, operator.call(mine).product(), rows);
+        return new FgccResult<>(layout, operator.call(mine).product(), rows, operator);
     }
 
     @Override

@@ -8,7 +8,7 @@ import dev.weft.tensor.DType;
  * @param lnc logical-core programs per rank, L: 1 or 2
  * @param onChipBytes on-chip memory of one program, which decides the path
  * @param sharedResult whether the other ranks of the group may read this rank's result, as in the
- *     source's shared HBM: by {@link dev.weft.op.Operator#peerProduct} of a prepared call
+ *     source's shared HBM, by {@link FgccResult#peer}; for prepared calls, as single ones always do
  */
 public record FgccConfig(int lnc, long onChipBytes, boolean sharedResult) {
 

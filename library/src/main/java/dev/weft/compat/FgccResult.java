@@ -1,38 +1,62 @@
 package dev.weft.compat;
 
 import dev.weft.compat.Fgcc.Path;
+import dev.weft.op.Operator;
 import java.util.Objects;
 
 /**
  * The result of an FGCC call on one rank. Both shapes flatten to [M, N] in natural row order, the
  * order of the elements in {@link #product}.
  *
+ * <p>The result of a single call is valid until it is closed. That of a prepared call is valid
+ * until the next call, and closing it does nothing.
+ *
  * @param <M> the type of matrix: in host memory, or on a GPU
  */
-public final class FgccResult<M> {
+public final class FgccResult<M> implements AutoCloseable {
 
     private final FgccLayout layout;
     private final M product;
     private final Rows<M> rows;
+    private final Operator<M> operator;
+    private final Runnable release;
 
     /** A view of {@code count} rows of a matrix, from {@code first} on. */
     interface Rows<M> {
         M of(M matrix, long first, long count);
     }
 
-    FgccResult(FgccLayout layout, M product, Rows<M> rows) {
+    FgccResult(FgccLayout layout, M product, Rows<M> rows, Operator<M> operator) {
+        this(layout, product, rows, operator, () -> {});
+    }
+
+    private FgccResult(
+            FgccLayout layout, M product, Rows<M> rows, Operator<M> operator, Runnable release) {
         this.layout = layout;
         this.product = product;
         this.rows = rows;
+        this.operator = operator;
+        this.release = release;
     }
 
-    FgccLayout layout() {
-        return layout;
+    /** A copy that closes what computed it. */
+    FgccResult<M> closing(Fgcc<M> prepared) {
+        return new FgccResult<>(layout, product, rows, operator, prepared::close);
     }
 
     /** [M, N]. */
     public M product() {
         return product;
+    }
+
+    /**
+     * The product of the group's rank {@code rank}, with its columns: of a single call, or of one
+     * that was prepared with {@link FgccConfig#withSharedResult}. For ranks of one host, or on GPUs
+     * that reach each other. Waits until it is complete: see {@link Operator#peerProduct}. Valid
+     * until that rank closes it.
+     */
+    public M peer(int rank) {
+        return operator.peerProduct(rank, 0);
     }
 
     /** Where the fragments were kept. */
@@ -64,5 +88,10 @@ public final class FgccResult<M> {
         Objects.checkIndex(row, shape[3]);
         long slice = (rank * shape[1] + second) * shape[2] + third;
         return rows.of(product, slice * shape[3] + row, 1);
+    }
+
+    @Override
+    public void close() {
+        release.run();
     }
 }

@@ -16,7 +16,6 @@ import dev.weft.plan.RankPlan;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
-import java.lang.foreign.Arena;
 import java.util.function.Function;
 
 /**
@@ -26,9 +25,9 @@ import java.util.function.Function;
  * same bytes. A rank that is in none of the replica groups makes these calls too, and gathers
  * alone: it gets back what it gave.
  *
- * <p>Results are in memory that all ranks of a host can read: {@link #peer} gives another rank's. A
- * matrix that a single call returns is a separate copy, which stays valid as long as something
- * refers to it; the forms with {@code out} write into the caller's memory.
+ * <p>Results are in memory that all ranks of a host can read: {@link #peer} gives another rank's.
+ * What a single call returns holds its {@link #result} until it is closed; the forms with {@code
+ * out} write into the caller's memory instead.
  *
  * <p>Arguments that do not fit are refused with their values, and end the call on the other ranks
  * too. As after every failure, the world can then not be used any more.
@@ -104,15 +103,16 @@ public final class Sb2sb<M> implements AutoCloseable {
 
     /**
      * Gathers small tensors along the last dimension: [H, W] on each rank become [H, W x tpDegree],
-     * in the order of the rank's group.
+     * in the order of the rank's group. As in the source, the group's other ranks can read the
+     * result, until all of them close what is returned.
      *
      * @param inp H of at most 128 rows, H x W elements of at most 24 MiB
      * @param replicaGroups which ranks gather together; the same on every rank
      * @param tpDegree ranks of this rank's group
      */
-    public static Matrix allgatherSb2sb(
+    public static Sb2sb<Matrix> allgatherSb2sb(
             Fabric world, Matrix inp, ReplicaGroups replicaGroups, int tpDegree) {
-        return copied(allgatherSb2sbShared(world, inp, replicaGroups, tpDegree));
+        return called(world, inp, Wanted.once(Kind.BESIDE, inp, replicaGroups, tpDegree, 1));
     }
 
     /** Like {@link #allgatherSb2sb(Fabric, Matrix, ReplicaGroups, int)}, into {@code out}. */
@@ -121,17 +121,8 @@ public final class Sb2sb<M> implements AutoCloseable {
         into(out, world, inp, Wanted.once(Kind.BESIDE, inp, replicaGroups, tpDegree, 1));
     }
 
-    /**
-     * Like {@link #allgatherSb2sb(Fabric, Matrix, ReplicaGroups, int)}, with a result that the
-     * group's other ranks can read until all ranks close what is returned.
-     */
-    public static Sb2sb<Matrix> allgatherSb2sbShared(
-            Fabric world, Matrix inp, ReplicaGroups replicaGroups, int tpDegree) {
-        return called(world, inp, Wanted.once(Kind.BESIDE, inp, replicaGroups, tpDegree, 1));
-    }
-
-    /** Like {@link #allgatherSb2sbShared(Fabric, Matrix, ReplicaGroups, int)}, on a GPU. */
-    public static Sb2sb<DeviceMatrix> allgatherSb2sbShared(
+    /** Like {@link #allgatherSb2sb(Fabric, Matrix, ReplicaGroups, int)}, on a GPU. */
+    public static Sb2sb<DeviceMatrix> allgatherSb2sb(
             Fabric world, Gpu gpu, DeviceMatrix inp, ReplicaGroups replicaGroups, int tpDegree) {
         return called(world, gpu, inp, Wanted.once(Kind.BESIDE, inp, replicaGroups, tpDegree, 1));
     }
@@ -144,9 +135,16 @@ public final class Sb2sb<M> implements AutoCloseable {
      * @param lnc programs of each rank, which share its tiles in equal runs and write to one result
      *     side by side. With several, {@code inp} must not be confined to one thread
      */
-    public static Matrix allgatherSb2sbTiled(
+    public static Sb2sb<Matrix> allgatherSb2sbTiled(
             Fabric world, Matrix inp, ReplicaGroups replicaGroups, int tpDegree, int lnc) {
-        return copied(allgatherSb2sbTiledShared(world, inp, replicaGroups, tpDegree, lnc));
+        return called(
+                world, inp, Wanted.once(Kind.BESIDE_IN_TILES, inp, replicaGroups, tpDegree, lnc));
+    }
+
+    /** {@link #allgatherSb2sbTiled(Fabric, Matrix, ReplicaGroups, int, int)} by one program. */
+    public static Sb2sb<Matrix> allgatherSb2sbTiled(
+            Fabric world, Matrix inp, ReplicaGroups replicaGroups, int tpDegree) {
+        return allgatherSb2sbTiled(world, inp, replicaGroups, tpDegree, 1);
     }
 
     /**
@@ -162,15 +160,8 @@ public final class Sb2sb<M> implements AutoCloseable {
         into(out, world, inp, Wanted.once(Kind.BESIDE_IN_TILES, inp, replicaGroups, tpDegree, lnc));
     }
 
-    /** Like {@link #allgatherSb2sbShared(Fabric, Matrix, ReplicaGroups, int)}, in tiles. */
-    public static Sb2sb<Matrix> allgatherSb2sbTiledShared(
-            Fabric world, Matrix inp, ReplicaGroups replicaGroups, int tpDegree, int lnc) {
-        return called(
-                world, inp, Wanted.once(Kind.BESIDE_IN_TILES, inp, replicaGroups, tpDegree, lnc));
-    }
-
-    /** Like {@link #allgatherSb2sbTiledShared}, on a GPU, where programs are streams. */
-    public static Sb2sb<DeviceMatrix> allgatherSb2sbTiledShared(
+    /** Like {@link #allgatherSb2sbTiled}, on a GPU, where programs are streams. */
+    public static Sb2sb<DeviceMatrix> allgatherSb2sbTiled(
             Fabric world,
             Gpu gpu,
             DeviceMatrix inp,
@@ -185,9 +176,9 @@ public final class Sb2sb<M> implements AutoCloseable {
     }
 
     /** The variant that puts shard below shard: [rows of rank r, K] become [all rows, K]. */
-    public static Matrix allgatherRows(
+    public static Sb2sb<Matrix> allgatherRows(
             Fabric world, Matrix inp, ReplicaGroups replicaGroups, int tpDegree) {
-        return copied(allgatherRowsShared(world, inp, replicaGroups, tpDegree));
+        return called(world, inp, Wanted.once(Kind.BELOW, inp, replicaGroups, tpDegree, 1));
     }
 
     /** Like {@link #allgatherRows(Fabric, Matrix, ReplicaGroups, int)}, into {@code out}. */
@@ -196,14 +187,8 @@ public final class Sb2sb<M> implements AutoCloseable {
         into(out, world, inp, Wanted.once(Kind.BELOW, inp, replicaGroups, tpDegree, 1));
     }
 
-    /** Like {@link #allgatherSb2sbShared(Fabric, Matrix, ReplicaGroups, int)}, for rows. */
-    public static Sb2sb<Matrix> allgatherRowsShared(
-            Fabric world, Matrix inp, ReplicaGroups replicaGroups, int tpDegree) {
-        return called(world, inp, Wanted.once(Kind.BELOW, inp, replicaGroups, tpDegree, 1));
-    }
-
-    /** Like {@link #allgatherRowsShared(Fabric, Matrix, ReplicaGroups, int)}, on a GPU. */
-    public static Sb2sb<DeviceMatrix> allgatherRowsShared(
+    /** Like {@link #allgatherRows(Fabric, Matrix, ReplicaGroups, int)}, on a GPU. */
+    public static Sb2sb<DeviceMatrix> allgatherRows(
             Fabric world, Gpu gpu, DeviceMatrix inp, ReplicaGroups replicaGroups, int tpDegree) {
         return called(world, gpu, inp, Wanted.once(Kind.BELOW, inp, replicaGroups, tpDegree, 1));
     }
@@ -225,16 +210,6 @@ public final class Sb2sb<M> implements AutoCloseable {
         } catch (RuntimeException | Error e) {
             gather.close();
             throw e;
-        }
-    }
-
-    private static Matrix copied(Sb2sb<Matrix> called) {
-        try (called) {
-            Matrix result = called.result();
-            Matrix copy =
-                    Matrix.allocate(Arena.ofAuto(), result.dtype(), result.rows(), result.cols());
-            copy.copyFrom(result);
-            return copy;
         }
     }
 

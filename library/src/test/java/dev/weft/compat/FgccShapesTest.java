@@ -66,11 +66,12 @@ class FgccShapesTest {
                             ? new long[] {ranks, lnc, channels, loc, n / ranks}
                             : new long[] {ranks, channels, lnc, loc, n / ranks};
             for (int rank = 0; rank < ranks; rank++) {
-                FgccResult<Matrix> result = results.get(rank);
-                assertEquals(path, result.path());
-                assertArrayEquals(shape, result.shape());
-                assertEquals(type, result.product().dtype());
-                problem.assertClose(result.product(), rank);
+                try (FgccResult<Matrix> result = results.get(rank)) {
+                    assertEquals(path, result.path());
+                    assertArrayEquals(shape, result.shape());
+                    assertEquals(type, result.product().dtype());
+                    problem.assertClose(result.product(), rank);
+                }
             }
         }
     }

@@ -1,5 +1,6 @@
 package dev.weft.compat;
 
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -60,9 +61,10 @@ class FgccTest {
             Ranks.run(
                     ranks,
                     fabric -> {
-                        FgccResult<Matrix> result = problem.call(fabric, force, config);
-                        problem.assertBitwise(result.product(), fabric.rank());
-                        problem.assertClose(result.product(), fabric.rank());
+                        try (FgccResult<Matrix> result = problem.call(fabric, force, config)) {
+                            problem.assertBitwise(result.product(), fabric.rank());
+                            problem.assertClose(result.product(), fabric.rank());
+                        }
                     });
         }
     }
@@ -175,11 +177,11 @@ class FgccTest {
                 64,
                 fabric -> {
                     int rank = fabric.rank();
-                    FgccResult<Matrix> result = problem.call(fabric, false, TWO);
-                    assertEquals(4, result.layout().channels());
-                    assertEquals(2, result.layout().loc());
-                    problem.assertBitwise(result.product(), rank);
-                    problem.assertClose(result.product(), rank);
+                    try (FgccResult<Matrix> result = problem.call(fabric, false, TWO)) {
+                        assertArrayEquals(new long[] {64, 2, 4, 2, 2}, result.shape());
+                        problem.assertBitwise(result.product(), rank);
+                        problem.assertClose(result.product(), rank);
+                    }
                 });
     }
 
@@ -310,10 +312,9 @@ class FgccTest {
                                     path == Path.HBM,
                                     TWO.withSharedResult())) {
                         for (int call = 0; call < 5; call++) {
-                            prepared.call(problem.lhs(rank));
+                            FgccResult<Matrix> result = prepared.call(problem.lhs(rank));
                             for (int peer = 0; peer < ranks; peer++) {
-                                problem.assertBitwise(
-                                        prepared.operator().peerProduct(peer, 0), peer);
+                                problem.assertBitwise(result.peer(peer), peer);
                             }
                         }
                     }
@@ -385,9 +386,10 @@ class FgccTest {
         Ranks.run(
                 ranks,
                 fabric -> {
-                    FgccResult<Matrix> result = problem.call(fabric, false, config);
-                    assertEquals(Path.HBM, result.path());
-                    problem.assertBitwise(result.product(), fabric.rank());
+                    try (FgccResult<Matrix> result = problem.call(fabric, false, config)) {
+                        assertEquals(Path.HBM, result.path());
+                        problem.assertBitwise(result.product(), fabric.rank());
+                    }
                 });
     }
 
@@ -452,24 +454,26 @@ class FgccTest {
         assertTrue(message.contains("rank 3"), message);
     }
 
+    /** As in the source, where a result is in memory that all ranks share. */
     @Test
-    void theResultOfAOneShotCallOutlivesIt() {
+    void theResultOfASingleCallIsReadableByTheGroupsOtherRanks() {
         Arena arena = Arena.ofAuto();
         FgccProblem problem = FgccProblem.create(arena, 2, 5, 7, 9, DType.FP32, DType.BF16, 8);
-        List<FgccResult<Matrix>> results =
-                Ranks.call(
-                        2,
-                        fabric ->
-                                Fgcc.allgatherComputeMatmul(
-                                        fabric,
-                                        problem.lhs(fabric.rank()),
-                                        problem.rhs(fabric.rank()),
-                                        2,
-                                        1,
-                                        false));
-        for (int rank = 0; rank < 2; rank++) {
-            assertEquals(DType.FP32, results.get(rank).product().dtype());
-            problem.assertBitwise(results.get(rank).product(), rank);
-        }
+        Ranks.run(
+                4,
+                fabric -> {
+                    int member = fabric.rank() % 2;
+                    Matrix lhs = problem.lhs(member);
+                    Matrix rhs = problem.rhs(member);
+                    try (FgccResult<Matrix> result =
+                            Fgcc.allgatherComputeMatmul(fabric, lhs, rhs, 2, 2)) {
+                        assertEquals(Path.SBUF, result.path());
+                        problem.assertBitwise(result.product(), member);
+                        for (int peer = 0; peer < 2; peer++) {
+                            problem.assertBitwise(result.peer(peer), peer);
+                        }
+                        fabric.barrier();
+                    }
+                });
     }
 }

@@ -111,7 +111,7 @@ class RingCudaIT {
         "512, 1024, 1024, 16, 2, false"
     })
     void theSourcesShapesByBothPaths(long m, long k, long n, int ranks, int lnc, boolean hbm) {
-        FgccConfig config = FgccConfig.DEFAULT.withLnc(lnc).withSharedResult();
+        FgccConfig config = FgccConfig.DEFAULT.withLnc(lnc);
         int channels = config.channels(ranks);
         long loc = m / lnc / channels;
         long[] shape =
@@ -129,14 +129,18 @@ class RingCudaIT {
                         try (Bench bench = new Bench()) {
                             DeviceMatrix lhs = bench.copy(problem.lhs(rank));
                             DeviceMatrix rhs = bench.copy(problem.rhs(rank));
-                            DeviceMatrix out = bench.matrix(DType.BF16, m * ranks, n / ranks);
-                            FgccResult<DeviceMatrix> once =
+                            int peer = (rank + 1) % ranks;
+                            Matrix product;
+                            try (FgccResult<DeviceMatrix> once =
                                     Fgcc.allgatherComputeMatmul(
-                                            fabric, gpu, lhs, rhs, ranks, 1, hbm, config, out);
-                            assertEquals(hbm ? Path.HBM : Path.SBUF, once.path());
-                            assertArrayEquals(shape, once.shape());
-                            Matrix product = bench.host(out, arena);
-                            problem.assertClose(product, rank);
+                                            fabric, gpu, lhs, rhs, ranks, 1, hbm, config)) {
+                                assertEquals(hbm ? Path.HBM : Path.SBUF, once.path());
+                                assertArrayEquals(shape, once.shape());
+                                product = bench.host(once.product(), arena);
+                                problem.assertClose(product, rank);
+                                problem.assertClose(bench.host(once.peer(peer), arena), peer);
+                                fabric.barrier();
+                            }
                             try (Fgcc<DeviceMatrix> prepared =
                                     Fgcc.prepare(
                                             fabric,
@@ -148,17 +152,17 @@ class RingCudaIT {
                                             ranks,
                                             1,
                                             hbm,
-                                            config)) {
+                                            config.withSharedResult())) {
                                 assertEquals(channels, prepared.operator().plan().lanes().size());
                                 for (int call = 0; call < 3; call++) {
-                                    DeviceMatrix again = prepared.call(lhs).product();
+                                    FgccResult<DeviceMatrix> result = prepared.call(lhs);
+                                    DeviceMatrix again = result.product();
                                     assertEquals(
                                             -1,
                                             product.firstDifferentRow(bench.host(again, arena)));
+                                    DeviceMatrix theirs = result.peer(peer);
+                                    problem.assertClose(bench.host(theirs, arena), peer);
                                 }
-                                int peer = (rank + 1) % ranks;
-                                DeviceMatrix theirs = prepared.operator().peerProduct(peer, 0);
-                                problem.assertClose(bench.host(theirs, arena), peer);
                                 fabric.barrier();
                             }
                         }

@@ -173,7 +173,7 @@ class Sb2sbCudaIT {
                             inp.upload(made(arena, DType.BF16, 64, 64, 0, fabric.rank()), stream);
                             stream.synchronize();
                             try (Sb2sb<DeviceMatrix> called =
-                                    Sb2sb.allgatherSb2sbShared(fabric, gpu, inp, groups, ranks)) {
+                                    Sb2sb.allgatherSb2sb(fabric, gpu, inp, groups, ranks)) {
                                 DeviceMatrix out = called.result();
                                 assertEquals(64L * ranks, out.cols());
                                 Matrix seen = Matrix.allocate(arena, DType.BF16, 64, 64L * ranks);

@@ -5,6 +5,7 @@ import static dev.weft.report.Text.text;
 import com.fasterxml.jackson.core.JsonGenerator;
 import dev.weft.cli.compat.ProductRun.At;
 import dev.weft.cli.console.UsageException;
+import dev.weft.cli.options.DegreeOption;
 import dev.weft.cli.options.GroupsOption;
 import dev.weft.cli.options.SourceOptions;
 import dev.weft.compat.Fgcc;
@@ -20,6 +21,7 @@ import dev.weft.tensor.Matrix;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.util.List;
+import java.util.OptionalInt;
 import java.util.function.Function;
 import java.util.stream.Collectors;
 import picocli.CommandLine.Command;
@@ -36,6 +38,7 @@ import picocli.CommandLine.Option;
         footer = {
             "",
             "Examples:",
+            "  ./weft fgcc --tp-degree 4 --num-groups 2 --force-hbm-cc",
             "  ./weft fgcc -n 4 --lnc 2 --force-hbm",
             "  ./weft fgcc -n 8 --groups 2 --m 512 --k 2048 --n-global 2048",
             "  ./weft fgcc -n 8 --replica-groups 0,2,4,6/1,3,5,7",
@@ -52,9 +55,13 @@ public final class FgccCommand extends ProductCommand {
 
     @Mixin SourceOptions source;
 
+    @Mixin DegreeOption degree;
+
     @Mixin GroupsOption groups;
 
-    @Option(names = "--force-hbm", description = "force_hbm_cc: always the HBM path.")
+    @Option(
+            names = {"--force-hbm", "--force-hbm-cc"},
+            description = "force_hbm_cc: always the HBM path.")
     boolean forceHbm;
 
     @Option(
@@ -99,10 +106,15 @@ public final class FgccCommand extends ProductCommand {
     }
 
     @Override
+    OptionalInt ranksOtherwise() {
+        return degree.ranks(groups);
+    }
+
+    @Override
     ProductRun run(int count, Arena arena) {
         lnc = source.lnc();
         config = new FgccConfig(lnc, onChipBytes);
-        ReplicaGroups lists = groups.in(count);
+        ReplicaGroups lists = degree.check(groups.in(count));
         for (List<Integer> group : lists.groups()) {
             // Before a simulation too, which prepares nothing.
             if (group.size() % 2 != 0) {

@@ -3,6 +3,7 @@ package dev.weft.cli.compat;
 import dev.weft.cli.compat.GatherRun.Kind;
 import dev.weft.cli.console.UsageException;
 import dev.weft.cli.options.AlgorithmOption;
+import dev.weft.cli.options.DegreeOption;
 import dev.weft.cli.options.DtypeOption;
 import dev.weft.cli.options.GroupsOption;
 import dev.weft.cli.options.SourceOptions;
@@ -25,6 +26,7 @@ import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalInt;
 import java.util.concurrent.ConcurrentHashMap;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -84,6 +86,8 @@ public final class GatherCommand extends SourceCommand<GatherRun> {
             description = "Programs per rank, which share the tiles; with --tiled (default: 1).")
     Integer lnc;
 
+    @Mixin DegreeOption degree;
+
     @Mixin GroupsOption groups;
 
     @Mixin AlgorithmOption algorithm;
@@ -107,6 +111,11 @@ public final class GatherCommand extends SourceCommand<GatherRun> {
     }
 
     @Override
+    OptionalInt ranksOtherwise() {
+        return degree.ranks(groups);
+    }
+
+    @Override
     GatherRun run(int count, Arena arena) {
         if (tiled && below) {
             throw new UsageException("--tiled and --rows: expected at most one of them");
@@ -120,7 +129,7 @@ public final class GatherCommand extends SourceCommand<GatherRun> {
                 SourceOptions.size("--h/--m", rows, tiled ? 256 : 128),
                 SourceOptions.size("--w/--k", cols, 512),
                 dtype.type(),
-                groups.in(count),
+                degree.check(groups.in(count)),
                 lnc == null ? 1 : lnc,
                 new Sb2sbConfig(algorithm.writer(), onChipBytes),
                 arena);

@@ -72,7 +72,7 @@ public final class RingCommand extends ProductCommand {
     }
 
     @Override
-    OptionalInt ranksOfEnvironment() {
+    OptionalInt ranksOtherwise() {
         OptionalInt ranks = environment.ranks();
         ranksTaken = ranks.isPresent();
         return ranks;
@@ -90,7 +90,8 @@ public final class RingCommand extends ProductCommand {
             said.add("-n %s by %s".formatted(run.ranks(), environment.ranksName()));
         }
         lncOfEnvironment()
-                .ifPresent(lnc -> said.add("--lnc %s by %s".formatted(lnc, environment.lncNames())));
+                .ifPresent(
+                        lnc -> said.add("--lnc %s by %s".formatted(lnc, environment.lncNames())));
         return said.toString();
     }
 

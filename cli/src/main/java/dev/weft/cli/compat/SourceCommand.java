@@ -93,8 +93,8 @@ abstract class SourceCommand<R extends SourceRun> extends WeftCommand
     /** What the options describe, checked as far as possible before the ranks exist. */
     abstract R run(int count, Arena arena);
 
-    /** How many ranks the source's own variables ask for, if nothing else says so. */
-    OptionalInt ranksOfEnvironment() {
+    /** How many ranks the source's other settings ask for; used if -n is not given. */
+    OptionalInt ranksOtherwise() {
         return OptionalInt.empty();
     }
 
@@ -164,7 +164,7 @@ abstract class SourceCommand<R extends SourceRun> extends WeftCommand
             boolean byMpi = launch.startOrJoin() == Launcher.MPI;
             OptionalInt launched = byMpi ? mpi.size() : OptionalInt.empty();
             boolean decided = launched.isPresent() || job.joins() || ranks.isGiven(spec);
-            count = ranks.of(spec, decided ? launched : ranksOfEnvironment());
+            count = ranks.of(spec, decided ? launched : ranksOtherwise());
             if (!job.joins()) {
                 prepare(count, arena);
             } else if (!REPORT.isAskedFor()) {

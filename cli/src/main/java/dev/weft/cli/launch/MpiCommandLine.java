@@ -116,9 +116,7 @@ public record MpiCommandLine(String hostfile, String mpiArgs, int ranks, List<St
         Set<String> names = new TreeSet<>(environment);
         names.addAll(ENVIRONMENT.keySet());
         for (String name : names) {
-            if (name.startsWith("WEFT_")
-                    || name.startsWith("NEURON")
-                    || name.equals("JAVA_HOME")) {
+            if (name.startsWith("WEFT_") || name.startsWith("NEURON") || name.equals("JAVA_HOME")) {
                 command.addAll(List.of("-x", name));
             }
         }

@@ -10,7 +10,7 @@ import picocli.CommandLine.Option;
 public final class GroupsOption {
 
     @Option(
-            names = "--groups",
+            names = {"--groups", "--num-groups"},
             paramLabel = "G",
             description =
                     "Replica groups of consecutive ranks, each gathering on its own"
@@ -24,6 +24,23 @@ public final class GroupsOption {
                     "Replica groups as lists of ranks, such as 0,2,4,6/1,3,5,7, instead"
                             + " of --groups.")
     public String lists;
+
+    /** The number of groups, before it is known how many ranks there are. */
+    int count() {
+        return lists == null ? Math.max(1, value) : parsed().count();
+    }
+
+    private ReplicaGroups parsed() {
+        try {
+            return ReplicaGroups.parse(lists);
+        } catch (IllegalArgumentException e) {
+            throw refused(e);
+        }
+    }
+
+    private UsageException refused(IllegalArgumentException e) {
+        return new UsageException("--replica-groups %s: %s", excerpt(lists), e.getMessage());
+    }
 
     /** Refuses overlaps, ranks that do not exist, and a number that does not divide the ranks. */
     public ReplicaGroups in(int ranks) {
@@ -40,9 +57,9 @@ public final class GroupsOption {
                     value, excerpt(lists));
         }
         try {
-            return ReplicaGroups.parse(lists).in(ranks);
+            return parsed().in(ranks);
         } catch (IllegalArgumentException e) {
-            throw new UsageException("--replica-groups %s: %s", excerpt(lists), e.getMessage());
+            throw refused(e);
         }
     }
 }

@@ -66,6 +66,18 @@ class FgccCommandTest {
         run.assertPrints(Invocation.VIEWS);
     }
 
+    /** The arguments of the source's call, by its names. */
+    @Test
+    void theSourcesNamesAreOptions() {
+        Invocation run =
+                fgcc("--tp-degree 2 --num-groups 3 --force-hbm-cc --m 6 --k 9 --n-global 8");
+        assertEquals(0, run.code(), run.err() + run.out());
+        run.assertPrints("6 ranks (threads)", "3 groups, tp_degree 2,", "path HBM (forced)");
+        Invocation lists = fgcc("--tp-degree 2 --replica-groups 0,2/1,3 --m 6 --k 9 --n-global 8");
+        assertEquals(0, lists.code(), lists.err() + lists.out());
+        lists.assertPrints("4 ranks (threads)", "2 groups, tp_degree 2,");
+    }
+
     /** Large enough that a sample of rows and Freivalds judge, which takes half a minute here. */
     @Tag("long")
     @Test
@@ -95,6 +107,10 @@ class FgccCommandTest {
                         + " R*L*C = 4*2*2 = 16",
                 "-n 4 --groups 3 | --groups 3: expected a number that divides the 4 ranks",
                 "-n 3 --replica-groups 0,1/2 | tp_degree 1: expected an even number",
+                "--tp-degree 3 | tp_degree 3: expected an even number",
+                "--tp-degree 0 | --tp-degree 0: expected 1 to 4096",
+                "--tp-degree 4096 --num-groups 2 | --n-ranks 8192: expected 1 to 4096",
+                "-n 4 --tp-degree 2 | --tp-degree 2: a group has 4 ranks, expected the same number",
                 "-n 0 | --n-ranks 0: expected 1 to 4096",
                 "--lnc 3 | lnc 3: expected 1 or 2",
                 "--on-chip-bytes -1 | on-chip memory of -1 bytes",

@@ -43,6 +43,7 @@ class GatherTest {
                 "-n 8 --replica-groups 0,2,4,6/1,3,5,7 --h 16 --w 8",
                 "-n 6 --replica-groups 4,0/5,1,3 --h 5 --w 7 --algorithm ring",
                 "--tiled -n 4 --m 256 --k 8 --lnc 2 --replica-groups 2,0,1,3",
+                "--tp-degree 4 --h 5 --w 7",
                 "--rows -n 3 --m 10 --k 3 --replica-groups 2,1",
                 "--rows -n 4 --m 100 --k 33 --algorithm mesh-pull"
             })
@@ -91,6 +92,7 @@ class GatherTest {
                 "-n 2 --tiled --m 384 --lnc 2 | 3 tiles of 128 rows (M is 384) for 2 LNC programs",
                 "-n 2 --lnc 2 | --lnc 2: expected 1 or more, with --tiled",
                 "-n 2 --tiled --rows | --tiled and --rows",
+                "-n 4 --tp-degree 2 | --tp-degree 2: a group has 4 ranks, expected the same number",
                 "-n 4 --groups 3 | --groups 3: expected a number that divides the 4 ranks",
                 "-n 4 --replica-groups 0,1/1,2 | rank 1 is twice in replica groups 0,1/1,2",
                 "-n 4 --replica-groups 0,4 | rank 4 in replica groups 0,4: expected ranks 0 to 3",
