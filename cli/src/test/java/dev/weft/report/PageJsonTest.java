@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.weft.op.Timeline;
 import java.io.IOException;
 import java.io.StringWriter;
 import java.util.ArrayList;
@@ -29,6 +30,36 @@ class PageJsonTest {
 
     private static Set<?> fields(Object tree, String path) {
         return ((Map<?, ?>) JsonText.at(tree, path)).keySet();
+    }
+
+    /** A call that reports nothing but its start and end, as Helion's on a GPU. */
+    @Test
+    void aRunWithoutSpansHasNoTimeline() throws IOException {
+        RunRecord made = new RecordMaker().hosts(4).record();
+        List<RunRecord.Rank> bare =
+                made.ranks().stream()
+                        .map(
+                                rank ->
+                                        new RunRecord.Rank(
+                                                rank.rank(),
+                                                0,
+                                                rank.shardRows(),
+                                                rank.chunkRows(),
+                                                new Timeline(rank.rank(), 0, 1000, List.of())))
+                        .toList();
+        RunRecord record =
+                new RunRecord(
+                        made.problem(),
+                        made.execution(),
+                        made.views(),
+                        made.flopsPerRank(),
+                        made.verification(),
+                        bare,
+                        made.environment(),
+                        null);
+        Object page = tree(PageData.of(RunView.withoutAdvice(record, "bare")));
+        assertNull(JsonText.at(page, "runs.0.timeline"));
+        assertEquals("passed", JsonText.at(page, "runs.0.verdict.state"));
     }
 
     @Test

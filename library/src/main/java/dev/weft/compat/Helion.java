@@ -4,10 +4,14 @@ import static java.lang.foreign.ValueLayout.JAVA_INT;
 
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.PeerFailedException;
+import dev.weft.op.Timeline;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
 
 /**
  * The Helion example's calls: a copy engine pulls the shards of A and reports every chunk, while
@@ -87,7 +91,7 @@ public final class Helion {
      *
      * @param aShared [M / ranks, K], written before the call; may be written again when the call
      *     returns
-     * @param b [K, N], or [N, K] if {@code bTransposed}; the same on every rank
+     * @param b [K, N], or [N, K] if {@code bTransposed}; each rank has its own
      * @param aOut [M, K] for gathered A, or null for a new one
      * @param progress reports the chunks on this rank; null to let the call use its own
      * @param splitsPerRank chunks of each shard; must divide its number of elements
@@ -170,14 +174,30 @@ public final class Helion {
             HelionProgress progress,
             int splits,
             Config config) {
-        HelionGather gather = copyEngineAllGatherWithProgress(aOut, aShared, progress, splits);
-        Matrix c;
+        long startNs = System.nanoTime();
+        int rank = aShared.group().rank();
+        HelionHostGather gather =
+                HelionChecks.orFail(
+                        aShared.group(),
+                        () -> {
+                            progress.begin(splits);
+                            return gather(aOut, aShared, progress, splits, startNs);
+                        });
+        HelionMatmul product;
         try {
-            int rank = aShared.group().rank();
             // B is packed while the first shard arrives.
-            c =
-                    matmulWithProgress(
-                            aOut, aShared, b, bTransposed, given, progress, splits, rank, config);
+            product =
+                    multiplied(
+                            aOut,
+                            aShared,
+                            b,
+                            bTransposed,
+                            given,
+                            progress,
+                            splits,
+                            rank,
+                            config,
+                            startNs);
         } catch (RuntimeException e) {
             aShared.group().fail(e);
             throw firstCause(gather, e);
@@ -188,7 +208,23 @@ public final class Helion {
             throw e;
         }
         gather.await();
-        return new HelionResult.OnHost(aOut, c);
+        long elapsedNs = System.nanoTime() - startNs;
+        Timeline timeline = timeline(rank, startNs, elapsedNs, gather.spans(), product.spans());
+        return new HelionResult.OnHost(aOut, product.c(), Optional.of(timeline));
+    }
+
+    private static Timeline timeline(
+            int rank,
+            long startNs,
+            long elapsedNs,
+            List<Timeline.Span> copies,
+            List<List<Timeline.Span>> tiles) {
+        List<Timeline.Track> tracks = new ArrayList<>();
+        tracks.add(new Timeline.Track("lane-0", copies));
+        for (int i = 0; i < tiles.size(); i++) {
+            tracks.add(new Timeline.Track("compute-" + i, tiles.get(i)));
+        }
+        return new Timeline(rank, startNs, elapsedNs, tracks);
     }
 
     /** If the copy engine failed on its own, the product only noticed it. */
@@ -211,18 +247,25 @@ public final class Helion {
      * reports each chunk. Collective; returns once every rank has called it. Await the result
      * before the next collective call on the group.
      *
-     * @param progress set to 0, then 1 for each chunk that has been copied
+     * @param progress word {@code source * splits + split} becomes 1 when a chunk has been copied;
+     *     not reset here, see {@link HelionProgress#begin}
      */
     public static HelionGather copyEngineAllGatherWithProgress(
             Matrix output, HelionShared<Matrix> inp, HelionProgress progress, int splitsPerRank) {
         return HelionChecks.orFail(
-                inp.group(),
-                () -> {
-                    checkGather(output, inp, splitsPerRank);
-                    HelionChecks.sameGroup(inp.group(), progress.group(), "progress");
-                    HelionChecks.longEnough(progress.size(), inp.group().size(), splitsPerRank);
-                    return HelionHostGather.start(output, inp, progress, splitsPerRank);
-                });
+                inp.group(), () -> gather(output, inp, progress, splitsPerRank, System.nanoTime()));
+    }
+
+    private static HelionHostGather gather(
+            Matrix output,
+            HelionShared<Matrix> inp,
+            HelionProgress progress,
+            int splitsPerRank,
+            long originNs) {
+        checkGather(output, inp, splitsPerRank);
+        HelionChecks.sameGroup(inp.group(), progress.group(), "progress");
+        HelionChecks.longEnough(progress.size(), inp.group().size(), splitsPerRank);
+        return HelionHostGather.start(output, inp, progress, splitsPerRank, originNs);
     }
 
     private static void checkGather(Matrix output, HelionShared<Matrix> inp, int splitsPerRank) {
@@ -271,6 +314,31 @@ public final class Helion {
             int splitsPerRank,
             int rank,
             Config config) {
+        return multiplied(
+                        a,
+                        aShared,
+                        b,
+                        bTransposed,
+                        given,
+                        progress,
+                        splitsPerRank,
+                        rank,
+                        config,
+                        System.nanoTime())
+                .c();
+    }
+
+    private static HelionMatmul multiplied(
+            Matrix a,
+            HelionShared<Matrix> aShared,
+            Matrix b,
+            boolean bTransposed,
+            Matrix given,
+            HelionProgress progress,
+            int splitsPerRank,
+            int rank,
+            Config config,
+            long originNs) {
         HelionChecks.inner(a.cols(), b, bTransposed);
         HelionChecks.gathered("a", a, aShared);
         HelionChecks.product(given, a, b, bTransposed);
@@ -283,7 +351,8 @@ public final class Helion {
         long n = bTransposed ? b.rows() : b.cols();
         Matrix c = given == null ? Matrix.allocate(Arena.ofAuto(), type, a.rows(), n) : given;
         try (Arena arena = Arena.ofShared()) {
-            new HelionMatmul(
+            HelionMatmul product =
+                    new HelionMatmul(
                             a,
                             aShared.rows(),
                             b,
@@ -293,9 +362,9 @@ public final class Helion {
                             splitsPerRank,
                             rank,
                             config,
-                            arena)
-                    .run();
+                            arena);
+            product.run(originNs);
+            return product;
         }
-        return c;
     }
 }

@@ -50,7 +50,7 @@ public final class HelionCuda {
      *
      * @param aShared [M / ranks, K], written on {@code stream} or before; later work on {@code
      *     stream} may write it again
-     * @param b [K, N], or [N, K] if {@code bTransposed}; the same on every rank
+     * @param b [K, N], or [N, K] if {@code bTransposed}; each rank has its own
      * @param aOut contiguous [M, K] for gathered A, or null for a new one
      * @param progress set to 0 in stream order and then written chunk by chunk, or null to let the
      *     call use its own

@@ -5,7 +5,9 @@ import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.DeviceProgress;
 import dev.weft.cuda.GpuStream;
 import dev.weft.cuda.exec.ProgressMatmul;
+import dev.weft.op.Timeline;
 import dev.weft.tensor.DType;
+import java.util.Optional;
 
 /** A product on the caller's stream, the gather that it waits for, and their memory. */
 final class HelionDeviceResult implements HelionResult<DeviceMatrix> {
@@ -128,6 +130,11 @@ final class HelionDeviceResult implements HelionResult<DeviceMatrix> {
     @Override
     public DeviceMatrix c() {
         return c;
+    }
+
+    @Override
+    public Optional<Timeline> timeline() {
+        return Optional.empty();
     }
 
     @Override

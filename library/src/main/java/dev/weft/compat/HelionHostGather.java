@@ -2,9 +2,13 @@ package dev.weft.compat;
 
 import dev.weft.cuda.GpuStream;
 import dev.weft.fabric.Fabric;
+import dev.weft.op.Timeline.Kind;
+import dev.weft.op.Timeline.Span;
 import dev.weft.tensor.Matrix;
 import dev.weft.threads.Uninterruptibly;
 import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Optional;
 
 /**
@@ -19,16 +23,23 @@ final class HelionHostGather implements HelionGather {
     private final HelionShared<Matrix> inp;
     private final HelionProgress progress;
     private final int splits;
+    private final long originNs;
     private final Thread thread;
+    private final List<Span> spans = new ArrayList<>();
     private volatile Throwable failure;
 
     private HelionHostGather(
-            Matrix output, HelionShared<Matrix> inp, HelionProgress progress, int splitsPerRank) {
+            Matrix output,
+            HelionShared<Matrix> inp,
+            HelionProgress progress,
+            int splitsPerRank,
+            long originNs) {
         this.group = inp.group();
         this.output = output;
         this.inp = inp;
         this.progress = progress;
         this.splits = splitsPerRank;
+        this.originNs = originNs;
         this.thread =
                 Thread.ofPlatform()
                         .daemon()
@@ -36,11 +47,20 @@ final class HelionHostGather implements HelionGather {
                         .unstarted(this::run);
     }
 
-    /** Collective; the arguments are already checked. Returns once every rank has called it. */
+    /**
+     * Collective; the arguments are already checked. Returns once every rank has called it.
+     *
+     * @param originNs spans are relative to it, by {@link System#nanoTime()}
+     */
     static HelionHostGather start(
-            Matrix output, HelionShared<Matrix> inp, HelionProgress progress, int splitsPerRank) {
-        HelionHostGather gather = new HelionHostGather(output, inp, progress, splitsPerRank);
-        progress.begin(splitsPerRank);
+            Matrix output,
+            HelionShared<Matrix> inp,
+            HelionProgress progress,
+            int splitsPerRank,
+            long originNs) {
+        HelionHostGather gather =
+                new HelionHostGather(output, inp, progress, splitsPerRank, originNs);
+        progress.splits(splitsPerRank);
         // Makes visible what peers wrote into their shards before they called.
         inp.group().barrier();
         gather.thread.start();
@@ -71,10 +91,38 @@ final class HelionHostGather implements HelionGather {
         for (int split = 0; split < splits; split++) {
             long from = split * chunkBytes;
             long to = source * shard.elementBytes() + from;
+            long startNs = System.nanoTime() - originNs;
             MemorySegment.copy(shard.data(), from, output.data(), to, chunkBytes);
             progress.publish(source, split);
+            spans.add(span(source, split, chunkBytes, startNs, System.nanoTime() - originNs));
             group.worked();
         }
+    }
+
+    /** A chunk may begin and end inside a row: the span has all rows that it touches. */
+    private Span span(int source, int split, long bytes, long startNs, long endNs) {
+        long rowBytes = Math.max(1, inp.cols() * inp.dtype().bytes());
+        long first = split * bytes / rowBytes;
+        long rows = Math.ceilDiv((split + 1) * bytes, rowBytes) - first;
+        int rank = group.rank();
+        return source == rank
+                ? Span.local(Kind.STAGE, rank, rank, first, rows, startNs, endNs)
+                : new Span(
+                        Kind.TRANSFER,
+                        source,
+                        source,
+                        rank,
+                        split,
+                        first,
+                        rows,
+                        bytes,
+                        startNs,
+                        endNs);
+    }
+
+    /** What was copied; complete once it was awaited. */
+    List<Span> spans() {
+        return spans;
     }
 
     @Override

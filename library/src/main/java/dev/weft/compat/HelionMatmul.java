@@ -5,6 +5,8 @@ import dev.weft.gemm.Gemm;
 import dev.weft.gemm.Gemms;
 import dev.weft.gemm.PackedB;
 import dev.weft.gemm.Scratch;
+import dev.weft.op.Timeline.Kind;
+import dev.weft.op.Timeline.Span;
 import dev.weft.tensor.Matrix;
 import dev.weft.threads.Uninterruptibly;
 import java.lang.foreign.Arena;
@@ -23,6 +25,7 @@ final class HelionMatmul {
     private final Matrix a;
     private final long shardRows;
     private final List<PackedB> b = new ArrayList<>();
+    private final Matrix whole;
     private final List<Matrix> c = new ArrayList<>();
     private final HelionProgress progress;
     private final int splits;
@@ -32,6 +35,7 @@ final class HelionMatmul {
     private final long blockRows;
     private final long blockCols;
     private final AtomicInteger next = new AtomicInteger();
+    private final List<List<Span>> spans = new ArrayList<>();
     private final AtomicReference<RuntimeException> failure = new AtomicReference<>();
 
     /**
@@ -52,6 +56,7 @@ final class HelionMatmul {
             Helion.Config config,
             Arena arena) {
         this.a = a;
+        this.whole = c;
         this.shardRows = shardRows;
         this.progress = progress;
         this.splits = splits;
@@ -68,15 +73,23 @@ final class HelionMatmul {
         }
     }
 
-    /** The caller's thread multiplies too, and rethrows what any thread threw. */
-    void run() {
+    /**
+     * The caller's thread multiplies too, and rethrows what any thread threw.
+     *
+     * @param originNs spans are relative to it, by {@link System#nanoTime()}
+     */
+    void run(long originNs) {
         int workers = Math.max(1, Runtime.getRuntime().availableProcessors() / group.worldSize());
         List<Thread> others = new ArrayList<>();
+        for (int i = 0; i < workers; i++) {
+            spans.add(new ArrayList<>());
+        }
         for (int i = 1; i < workers; i++) {
             String name = "weft-" + group.worldRank(group.rank()) + "-matmul-" + i;
-            others.add(Thread.ofPlatform().daemon().name(name).start(this::work));
+            List<Span> own = spans.get(i);
+            others.add(Thread.ofPlatform().daemon().name(name).start(() -> work(own, originNs)));
         }
-        work();
+        work(spans.getFirst(), originNs);
         // The result's memory must not be freed while it is written.
         Uninterruptibly.join(others);
         if (failure.get() != null) {
@@ -84,7 +97,17 @@ final class HelionMatmul {
         }
     }
 
-    private void work() {
+    /** What each thread did, once it has run. */
+    List<List<Span>> spans() {
+        return spans;
+    }
+
+    /** The whole product. */
+    Matrix c() {
+        return whole;
+    }
+
+    private void work(List<Span> own, long originNs) {
         try (Arena arena = Arena.ofShared()) {
             Scratch scratch = engine.scratch(a.cols(), blockCols, arena);
             int across = b.size();
@@ -94,7 +117,8 @@ final class HelionMatmul {
             for (int i = next.getAndIncrement(); i < tiles; i = next.getAndIncrement()) {
                 int source = HelionHostGather.source(rank, i / perShard, group.size());
                 int within = i % perShard;
-                tile(source, within / across * blockRows, within % across, scratch);
+                long firstRow = within / across * blockRows;
+                tile(source, firstRow, within % across, scratch, own, originNs);
                 group.worked();
             }
         } catch (RuntimeException e) {
@@ -116,16 +140,25 @@ final class HelionMatmul {
      * @param firstRow the first row in the shard of {@code source}
      * @param column which block of columns
      */
-    private void tile(int source, long firstRow, int column, Scratch scratch) {
+    private void tile(
+            int source, long firstRow, int column, Scratch scratch, List<Span> own, long originNs) {
         long rows = Math.min(blockRows, shardRows - firstRow);
         // A chunk is a share of the shard's elements: it may end inside a row.
         long chunkElements = shardRows * a.cols() / splits;
         long first = firstRow * a.cols() / chunkElements;
         long last = ((firstRow + rows) * a.cols() - 1) / chunkElements;
+        long startNs = System.nanoTime() - originNs;
+        boolean waited = false;
         for (long split = first; split <= last; split++) {
-            progress.await(source, (int) split, splits);
+            waited |= progress.await(source, (int) split, splits);
+        }
+        long readyNs = System.nanoTime() - originNs;
+        if (waited) {
+            own.add(Span.local(Kind.WAIT, source, source, firstRow, rows, startNs, readyNs));
         }
         long row = source * shardRows + firstRow;
         engine.multiply(a, row, rows, b.get(column), c.get(column), row, scratch);
+        long endNs = System.nanoTime() - originNs;
+        own.add(Span.local(Kind.COMPUTE, source, rank, firstRow, rows, readyNs, endNs));
     }
 }

@@ -10,9 +10,9 @@ import java.lang.foreign.MemorySegment;
 
 /**
  * Which chunks of gathered A have arrived on this rank: word {@code source * splits + split} of
- * 32-bit words, which may be anywhere in memory, is 0 until the chunk has arrived, then 1. A gather
- * sets all words to 0 before it starts, so it can be used for many calls. Each rank has its own, or
- * none.
+ * 32-bit words, which may be anywhere in memory, is 0 until the chunk has arrived, then 1. {@link
+ * Helion#allGatherMatmul} sets all words to 0 before it starts, so it can be used for many calls.
+ * The copy engine on its own does not: see {@link #begin}. Each rank has its own, or none.
  *
  * <p>One thread begins rounds; one thread publishes a chunk, with release; any thread checks and
  * waits, with acquire: whoever sees a chunk sees everything written before it was published. No
@@ -55,15 +55,20 @@ public final class HelionProgress {
     }
 
     /**
-     * Starts a round in which no chunk is ready yet: all words are 0. The gathers of {@link Helion}
-     * call it.
+     * Starts a round in which no chunk is ready yet: all words are 0. Call it before you reuse this
+     * with {@link Helion#copyEngineAllGatherWithProgress}.
      */
     public void begin(int splitsPerRank) {
-        HelionChecks.splits(splitsPerRank);
-        HelionChecks.longEnough(size, group.size(), splitsPerRank);
         for (int i = 0; i < size; i++) {
             words.setAtIndex(JAVA_INT, i, 0);
         }
+        splits(splitsPerRank);
+    }
+
+    /** The chunks of a round whose words are left as they are. */
+    void splits(int splitsPerRank) {
+        HelionChecks.splits(splitsPerRank);
+        HelionChecks.longEnough(size, group.size(), splitsPerRank);
         // Volatile: whoever sees the round sees its zeros.
         splits = splitsPerRank;
     }
@@ -85,16 +90,15 @@ public final class HelionProgress {
         await(source, split, splits);
     }
 
-    void await(int source, int split, int splitsPerRank) {
+    /** Returns whether it had to wait. */
+    boolean await(int source, int split, int splitsPerRank) {
         long word = word(source, split, splitsPerRank);
-        if (!group.reached(region, group.rank(), word, ARRIVED)) {
-            group.await(
-                    region,
-                    group.rank(),
-                    word,
-                    ARRIVED,
-                    Awaited.chunk(group.rank(), source, split));
+        if (group.reached(region, group.rank(), word, ARRIVED)) {
+            return false;
         }
+        group.await(
+                region, group.rank(), word, ARRIVED, Awaited.chunk(group.rank(), source, split));
+        return true;
     }
 
     private long word(int source, int split, int splitsPerRank) {

@@ -1,6 +1,8 @@
 package dev.weft.compat;
 
+import dev.weft.op.Timeline;
 import dev.weft.tensor.Matrix;
+import java.util.Optional;
 
 /**
  * Gathered A and its product with B, complete or still queued on a GPU. On a GPU, later work on the
@@ -16,6 +18,12 @@ public interface HelionResult<M> extends AutoCloseable {
 
     /** Gathered A times B, [M, N]; on a GPU valid until the close. */
     M c();
+
+    /**
+     * What each thread of {@link Helion#allGatherMatmul} did on this rank: the copy engine and
+     * those that multiply. Calls on GPUs do not report it.
+     */
+    Optional<Timeline> timeline();
 
     /**
      * Blocks until both are complete on this rank and, after {@link HelionCuda#allGatherMatmul},
@@ -34,7 +42,8 @@ public interface HelionResult<M> extends AutoCloseable {
     void close();
 
     /** A result in host memory: complete, and valid as long as something refers to it. */
-    record OnHost(Matrix aOut, Matrix c) implements HelionResult<Matrix> {
+    record OnHost(Matrix aOut, Matrix c, Optional<Timeline> timeline)
+            implements HelionResult<Matrix> {
 
         @Override
         public void await() {}

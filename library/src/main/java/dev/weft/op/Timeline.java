@@ -20,7 +20,7 @@ public record Timeline(int rank, long startNs, long elapsedNs, List<Track> track
 
     /** The kind of a span. */
     public enum Kind {
-        /** Copying the caller's shard into memory that peers can reach. */
+        /** Copying the rank's own shard, to memory that peers can reach or to gathered A. */
         STAGE,
         /** Blocked until a peer's signal. */
         WAIT,

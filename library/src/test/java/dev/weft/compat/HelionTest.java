@@ -15,6 +15,10 @@ import dev.weft.gemm.Float64Oracle;
 import dev.weft.gemm.Gemm;
 import dev.weft.gemm.Gemms;
 import dev.weft.gemm.PackedB;
+import dev.weft.op.Timeline;
+import dev.weft.op.Timeline.Kind;
+import dev.weft.op.Timeline.Span;
+import dev.weft.op.Timeline.Track;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import dev.weft.tensor.data.NormalData;
@@ -22,6 +26,7 @@ import dev.weft.threads.Uninterruptibly;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Random;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicIntegerArray;
@@ -213,6 +218,83 @@ class HelionTest {
                         assertTrue(c.bitwiseEquals(golden));
                         progress.begin(2);
                         assertFalse(progress.isReady(0, 0), "a new round starts with none");
+                    }
+                });
+    }
+
+    /** As in the example, where the whole call resets the words, not the copy engine. */
+    @Test
+    void theCopyEngineResetsNoWord() {
+        Arena arena = Arena.ofAuto();
+        Matrix a = normal(arena, DType.BF16, 8, 4, 0);
+        Ranks.run(
+                2,
+                fabric -> {
+                    int[] words = {7, 7, 7, 7, 7};
+                    HelionProgress progress = Helion.progress(fabric, MemorySegment.ofArray(words));
+                    try (HelionShared<Matrix> shared = shard(fabric, a)) {
+                        Matrix out = Matrix.allocate(arena, DType.BF16, 8, 4);
+                        Helion.copyEngineAllGatherWithProgress(out, shared, progress, 2).await();
+                        assertTrue(out.bitwiseEquals(a));
+                        assertArrayEquals(new int[] {1, 1, 1, 1, 7}, words);
+                        Matrix b = normal(arena, DType.BF16, 4, 3, 1);
+                        Helion.allGatherMatmul(fabric, shared, b, false, out, progress, 2);
+                        assertArrayEquals(new int[] {1, 1, 1, 1, 0}, words);
+                    }
+                });
+    }
+
+    /**
+     * Every chunk is copied and every row multiplied in the spans, whose order is that of pulls.
+     */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void theTimelineIsWhatTheThreadsDid(boolean tiles) {
+        int ranks = 3;
+        int splits = 2;
+        Arena arena = Arena.ofAuto();
+        Matrix a = normal(arena, DType.BF16, 12 * ranks, 16, 0);
+        Matrix b = normal(arena, DType.BF16, 16, 9, 1);
+        Helion.Config config = tiles ? new Helion.Config(5, 4, 8, 1, 1) : null;
+        Ranks.run(
+                ranks,
+                fabric -> {
+                    int rank = fabric.rank();
+                    try (HelionShared<Matrix> shared = shard(fabric, a)) {
+                        Timeline timeline =
+                                Helion.allGatherMatmul(
+                                                fabric, shared, b, false, null, null, null, splits,
+                                                config)
+                                        .timeline()
+                                        .orElseThrow();
+                        assertEquals(rank, timeline.rank());
+                        List<Span> copies = timeline.tracks().getFirst().spans();
+                        assertEquals("lane-0", timeline.tracks().getFirst().name());
+                        List<Integer> sources = copies.stream().map(Span::source).toList();
+                        int next = (rank + 1) % ranks;
+                        int last = (rank + 2) % ranks;
+                        assertEquals(List.of(next, next, last, last, rank, rank), sources);
+                        assertEquals(
+                                2L * splits * 6 * 16 * 2,
+                                copies.stream().mapToLong(Span::bytes).sum());
+                        List<Span> products =
+                                timeline.tracks().stream()
+                                        .skip(1)
+                                        .flatMap(track -> track.spans().stream())
+                                        .filter(span -> span.kind() == Kind.COMPUTE)
+                                        .toList();
+                        assertEquals(
+                                12L * ranks * (tiles ? 3 : 1),
+                                products.stream().mapToLong(Span::rows).sum());
+                        for (Track track : timeline.tracks()) {
+                            long at = 0;
+                            for (Span span : track.spans()) {
+                                assertTrue(span.startNs() >= at, track.toString());
+                                assertTrue(span.endNs() >= span.startNs(), track.toString());
+                                at = span.endNs();
+                            }
+                            assertTrue(timeline.elapsedNs() >= at, track.toString());
+                        }
                     }
                 });
     }

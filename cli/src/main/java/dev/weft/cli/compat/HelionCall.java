@@ -59,7 +59,11 @@ final class HelionCall<M> implements SourceCall<M> {
         fusedNs(View.COMM_ONLY);
     }
 
-    static HelionCall<Matrix> onHost(At<Matrix, SourceSite.Host> at, int splits) {
+    /**
+     * @param config the tiles; null for those that suit the machine
+     */
+    static HelionCall<Matrix> onHost(
+            At<Matrix, SourceSite.Host> at, int splits, Helion.Config config) {
         ProductRun run = at.run();
         Fabric group = at.group();
         int rank = group.rank();
@@ -69,18 +73,26 @@ final class HelionCall<M> implements SourceCall<M> {
         HelionProgress ready = Helion.progress(group, splits);
         Matrix aOut = Matrix.allocate(run.arena(), run.type(), run.m() * run.ranks(), run.k());
         Supplier<Matrix> product =
-                () -> Helion.matmulWithProgress(aOut, shared, b, true, ready, splits, rank);
+                () ->
+                        Helion.matmulWithProgress(
+                                aOut, shared, b, true, null, ready, splits, rank, config);
         Calls<Matrix> calls =
                 new Calls<>(
                         Gemms.auto(run.type(), run.type()).name(),
                         shared,
-                        () -> Helion.allGatherMatmul(group, shared, b, true, aOut, ready, splits),
+                        () ->
+                                Helion.allGatherMatmul(
+                                        group, shared, b, true, aOut, null, ready, splits, config),
                         () -> Helion.copyEngineAllGatherWithProgress(aOut, shared, ready, splits),
-                        () -> new HelionResult.OnHost(aOut, product.get()));
+                        () -> new HelionResult.OnHost(aOut, product.get(), Optional.empty()));
         return new HelionCall<>(at, splits, calls);
     }
 
-    static HelionCall<DeviceMatrix> onDevice(At<DeviceMatrix, SourceSite.Device> at, int splits) {
+    /**
+     * @param config the tiles; null for those that suit the GPU
+     */
+    static HelionCall<DeviceMatrix> onDevice(
+            At<DeviceMatrix, SourceSite.Device> at, int splits, Helion.Config config) {
         ProductRun run = at.run();
         Fabric group = at.group();
         Gpu gpu = at.site().gpu();
@@ -98,13 +110,15 @@ final class HelionCall<M> implements SourceCall<M> {
                         shared,
                         () ->
                                 HelionCuda.allGatherMatmul(
-                                        group, gpu, shared, b, true, aOut, ready, splits, stream),
+                                        group, gpu, shared, b, true, aOut, null, ready, splits,
+                                        config, stream),
                         () ->
                                 HelionCuda.copyEngineAllGatherWithProgress(
                                         aOut, shared, ready, splits, stream),
                         () ->
                                 HelionCuda.matmulWithProgress(
-                                        aOut, shared, b, true, ready, splits, rank, stream));
+                                        aOut, shared, b, true, null, ready, splits, rank, config,
+                                        stream));
         return new HelionCall<>(at, splits, calls);
     }
 
@@ -130,18 +144,12 @@ final class HelionCall<M> implements SourceCall<M> {
         }
         long elapsed = System.nanoTime() - start;
         if (view == View.PIPELINED) {
-            timeline = timeline(start, elapsed);
+            // A GPU reports no spans: only start and end are known.
+            timeline =
+                    last.timeline()
+                            .orElse(new Timeline(at.group().rank(), start, elapsed, List.of()));
         }
         return elapsed;
-    }
-
-    /** The call does not report its halves; only its start and end are known. */
-    private Timeline timeline(long startNs, long elapsedNs) {
-        int rank = at.group().rank();
-        Timeline.Span span =
-                Timeline.Span.local(Timeline.Kind.COMPUTE, rank, rank, 0, shape()[0], 0, elapsedNs);
-        return new Timeline(
-                rank, startNs, elapsedNs, List.of(new Timeline.Track("compute-0", List.of(span))));
     }
 
     @Override

@@ -8,12 +8,14 @@ import dev.weft.cli.console.UsageException;
 import dev.weft.cli.options.DtypeOption;
 import dev.weft.cli.options.OptionValues;
 import dev.weft.cli.options.SourceOptions;
+import dev.weft.compat.Helion;
 import dev.weft.cuda.DeviceMatrix;
 import dev.weft.fabric.ReplicaGroups;
 import dev.weft.gemm.Deviation;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.PlanWriter;
 import dev.weft.plan.cut.Cut;
+import dev.weft.report.RecordJson;
 import dev.weft.search.PlanSearch;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
@@ -43,6 +45,7 @@ import picocli.CommandLine.Option;
             "  ./weft helion -n 4 --m 512 --n 832 --k 2048",
             "  ./weft helion -r cuda -n 8 --warmup 2 --iterations 10",
             "  ./weft helion -n 4 --m 512 --n 832 --k 2048 --splits-per-rank 4 --launcher processes",
+            "  ./weft helion -r cuda -n 8 --block-sizes 128,256,64 --num-warps 8 --num-stages 3",
             "  ./weft helion -r sim -v h200-nvlink8",
             "  ./weft launch -n 8 -- ./weft helion --launcher joined",
             "",
@@ -78,6 +81,31 @@ public final class HelionCommand extends ProductCommand {
 
     @Mixin DtypeOption dtype = new DtypeOption(DType.BF16);
 
+    @Option(
+            names = "--block-sizes",
+            paramLabel = "M,N,K",
+            split = ",",
+            description =
+                    "Tiles of C and steps of K. On a GPU only some have kernels; others are refused"
+                            + " with a list (the example's: 128,256,64; default: what suits the"
+                            + " machine).")
+    int[] blockSizes;
+
+    @Option(
+            names = "--num-warps",
+            paramLabel = "W",
+            description = "Warps that multiply a tile, on a GPU (default: 8 with --block-sizes).")
+    Integer warps;
+
+    @Option(
+            names = "--num-stages",
+            paramLabel = "S",
+            description =
+                    "Steps of K that are loaded ahead, on a GPU (default: 3 with --block-sizes).")
+    Integer stages;
+
+    private Helion.Config config;
+
     public HelionCommand() {
         super("weft.helion/1", 8, 0, 1);
         options.seed = 42;
@@ -100,18 +128,42 @@ public final class HelionCommand extends ProductCommand {
                             + " same number of rows",
                     m, count);
         }
+        config = config();
         ReplicaGroups all = ReplicaGroups.equal(count, 1);
         return new ProductRun(this, all, m / count, k, n, true, dtype.type(), arena);
     }
 
+    /** The given tiles, the rest as in the example; null if none are given. */
+    private Helion.Config config() {
+        if (blockSizes == null && warps == null && stages == null) {
+            return null;
+        }
+        Helion.Config example = Helion.Config.EXAMPLE;
+        int[] blocks =
+                blockSizes == null
+                        ? new int[] {example.blockM(), example.blockN(), example.blockK()}
+                        : blockSizes;
+        if (blocks.length != 3) {
+            throw new UsageException(
+                    "--block-sizes with %s numbers: expected 3, for rows, columns and steps of K",
+                    blocks.length);
+        }
+        return new Helion.Config(
+                blocks[0],
+                blocks[1],
+                blocks[2],
+                warps == null ? example.warps() : warps,
+                stages == null ? example.stages() : stages);
+    }
+
     @Override
     SourceCall<Matrix> onHost(At<Matrix, SourceSite.Host> at) {
-        return HelionCall.onHost(at, splits);
+        return HelionCall.onHost(at, splits, config);
     }
 
     @Override
     SourceCall<DeviceMatrix> onDevice(At<DeviceMatrix, SourceSite.Device> at) {
-        return HelionCall.onDevice(at, splits);
+        return HelionCall.onDevice(at, splits, config);
     }
 
     /** The example's comparison with the fused operator's result, element by element. */
@@ -138,8 +190,20 @@ public final class HelionCommand extends ProductCommand {
     @Override
     String describe(int world) {
         return text(
-                "all_gather_matmul, M %d, N %d, K %d, %s, %s per rank",
-                m, n, k, run.type().label(), count(splits, "split"));
+                "all_gather_matmul, M %d, N %d, K %d, %s, %s per rank%s",
+                m, n, k, run.type().label(), count(splits, "split"), tiles());
+    }
+
+    private String tiles() {
+        return config == null
+                ? ""
+                : text(
+                        ", block_sizes [%d, %d, %d], num_warps %d, num_stages %d",
+                        config.blockM(),
+                        config.blockN(),
+                        config.blockK(),
+                        config.warps(),
+                        config.stages());
     }
 
     @Override
@@ -157,5 +221,13 @@ public final class HelionCommand extends ProductCommand {
         json.writeNumberField("n", n);
         json.writeNumberField("k", k);
         json.writeNumberField("splitsPerRank", splits);
+        if (config != null) {
+            RecordJson.field(
+                    json,
+                    "blockSizes",
+                    new long[] {config.blockM(), config.blockN(), config.blockK()});
+            json.writeNumberField("numWarps", config.warps());
+            json.writeNumberField("numStages", config.stages());
+        }
     }
 }

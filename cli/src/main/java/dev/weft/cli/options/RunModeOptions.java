@@ -21,7 +21,10 @@ public final class RunModeOptions {
                     "--engine",
                     "--watch",
                     "--npy",
-                    "--c");
+                    "--c",
+                    "--block-sizes",
+                    "--num-warps",
+                    "--num-stages");
 
     @Option(
             names = {"-r", "--run-mode"},

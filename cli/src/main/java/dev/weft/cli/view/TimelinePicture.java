@@ -60,7 +60,7 @@ public final class TimelinePicture {
      * @param what the call is, in words
      */
     public static void draw(Console console, String what, CallSpans call, boolean ascii) {
-        if (console.quiet() || call.ranks().isEmpty()) {
+        if (console.quiet() || call.size() == 0) {
             return;
         }
         console.line("Timeline:", text("%s, %.3f ms", what, call.endNs() / 1e6));

@@ -47,6 +47,24 @@ class HelionCommandTest {
     }
 
     @Test
+    void tilesAreThoseOfTheOptions() throws IOException {
+        Path file = folder.resolve("tiles.json");
+        Invocation run =
+                helion("-n 2 --m 8 --n 6 --k 16 --block-sizes 3,2,8 --num-stages 2 --json " + file);
+        assertEquals(0, run.code(), run.err() + run.out());
+        run.assertPrints(", block_sizes [3, 2, 8], num_warps 8, num_stages 2");
+        String json = Files.readString(file);
+        for (String part :
+                List.of(
+                        "\"blockSizes\" : [ 3, 2, 8 ]",
+                        "\"numWarps\" : 8",
+                        "\"numStages\" : 2",
+                        "\"passed\" : true")) {
+            assertTrue(json.contains(part), part + " in " + json);
+        }
+    }
+
+    @Test
     void theDefaultsAreTheExamples() {
         String help = helion("--help").out().replaceAll("\\s+", " ");
         for (String value :
@@ -113,6 +131,9 @@ class HelionCommandTest {
                 "--m 0 | --m 0: expected 1 to",
                 "--splits-per-rank 0 | --splits-per-rank 0: expected 1 to",
                 "-n 2 --m 6 --n 4 --k 5 --splits-per-rank 4 | 4",
+                "--block-sizes 128,256 | --block-sizes with 2 numbers: expected 3",
+                "-n 2 --m 8 --n 6 --k 16 --block-sizes 0,2,3 | tiles of 0 x 2 in steps of 3",
+                "-r sim -v h200-nvlink8 --num-warps 4 | --num-warps is for real ranks",
                 "--dtype int8 | unknown dtype 'int8'",
                 "--launcher joined --deadline 1m | --deadline 1m with --launcher joined"
             })

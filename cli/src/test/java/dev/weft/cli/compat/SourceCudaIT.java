@@ -54,6 +54,7 @@ class SourceCudaIT {
                 "fgcc -n 7 --replica-groups 5,1/0,2,3,6 --m 64 --k 256 --n 256",
                 "helion -n 4 --m 512 --n 256 --k 512 --splits-per-rank 2",
                 "helion -n 2 --m 64 --n 72 --k 128 --dtype fp16",
+                "helion -n 2 --m 512 --n 256 --k 512 --block-sizes 128,128,64",
                 "ring -n 2 --m 128 --k 512 --n-local 128 --launcher processes",
                 "fgcc -n 2 --m 64 --k 256 --n 256 --launcher processes",
                 "helion -n 2 --m 512 --n 256 --k 512 --launcher processes"

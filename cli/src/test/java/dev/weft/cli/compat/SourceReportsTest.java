@@ -121,6 +121,9 @@ class SourceReportsTest {
         assertEquals(3, JsonText.list(page, "runs.0.views.3.samplesUs").size());
         assertTrue(fact(page, "speedup") > 0);
         assertEquals(JsonText.whole(page, "runs.0.timeline.spanCount"), spans(events()));
+        // Each rank pulls the other one's 8 rows.
+        assertEquals(2.0 * 8 * 64 * 2, linkBytes(page));
+        assertPartsAddUp(page);
     }
 
     @ParameterizedTest

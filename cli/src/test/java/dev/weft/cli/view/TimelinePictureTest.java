@@ -5,10 +5,13 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.cli.console.Colours;
+import dev.weft.cli.console.Console;
 import dev.weft.op.Timeline;
 import dev.weft.op.Timeline.Kind;
 import dev.weft.report.CallSpans;
 import dev.weft.report.RunRecord;
+import java.io.PrintWriter;
+import java.io.StringWriter;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Map;
@@ -52,6 +55,14 @@ class TimelinePictureTest {
 
     private static List<String> lines(CallSpans call, boolean ascii) {
         return new TimelinePicture(call, WIDTH, ascii, PLAIN).lines();
+    }
+
+    @Test
+    void aCallWithoutSpansIsNotDrawn() {
+        StringWriter drawn = new StringWriter();
+        Console console = new Console(new PrintWriter(drawn), false);
+        TimelinePicture.draw(console, "a measured call", call(rank(0, 0), rank(1, 2)), true);
+        assertEquals("", drawn.toString());
     }
 
     /** Rank 1 begins later; its rows reach rank 0 while that multiplies its own. */
