@@ -105,7 +105,7 @@ public final class RecordReader {
                 problem,
                 execution,
                 views,
-                json.number("tflops") * 1e6 * views.pipelined().median(),
+                json.number("tflops") * 1e6 * views.us(views.pipelined()),
                 json.hasValue("verification") ? verification(json.object("verification")) : null,
                 ranks(json, problem),
                 environment(json.object("environment")),
@@ -199,7 +199,8 @@ public final class RecordReader {
                 samples(sequential.object("comm")),
                 samples(sequential.object("compute")),
                 samples(json.object("pipelined")),
-                predicted);
+                predicted,
+                json.hasValue("baseline") ? samples(json.object("baseline")) : null);
     }
 
     private static Samples samples(JsonObject json) {

@@ -79,7 +79,7 @@ public record RunRecord(
 
     /** Teraflops per second of one rank's product in the pipelined call. */
     public double tflops() {
-        return flopsPerRank / views.pipelined().median() / 1e6;
+        return flopsPerRank / views.us(views.pipelined()) / 1e6;
     }
 
     /**

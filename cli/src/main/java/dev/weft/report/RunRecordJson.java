@@ -66,6 +66,9 @@ public final class RunRecordJson {
         view("compute", views.sequentialCompute());
         json.writeEndObject();
         view("pipelined", views.pipelined());
+        if (views.baseline() != null) {
+            view("baseline", views.baseline());
+        }
         json.writeEndObject();
     }
 

@@ -168,8 +168,8 @@ public final class RunView {
         return text("%.1f%%", 100 * fraction);
     }
 
-    private static String time(Samples samples) {
-        return Text.time(samples.median() * 1e3);
+    private String time(Samples samples) {
+        return Text.time(views.us(samples) * 1e3);
     }
 
     private List<View> views() {

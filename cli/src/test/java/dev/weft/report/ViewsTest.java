@@ -39,6 +39,19 @@ class ViewsTest {
     }
 
     @Test
+    void theExamplesViewsAreComparedByTheirMeans() {
+        Samples pipelined = us(100.0, 100.0, 130.0);
+        Views own = measured(us(140.0), pipelined);
+        assertEquals(1.4, own.speedup(), 1e-12);
+        Views example =
+                new Views(
+                        us(100.0), us(40.0), us(140.0), us(40.0), us(100.0), pipelined, false,
+                        us(120.0));
+        assertEquals(140.0 / 110.0, example.speedup(), 1e-12);
+        assertEquals(100.0 / 110.0, example.limitFraction(), 1e-12);
+    }
+
+    @Test
     void noiseIsNotCalledAnEfficiency() {
         Samples noisy = us(100.0, 110.0, 120.0, 130.0);
         Views views = measured(noisy, us(110.0, 110.0, 110.0));

@@ -1,5 +1,7 @@
 package dev.weft.sim;
 
+import static java.util.regex.Pattern.CASE_INSENSITIVE;
+
 import dev.weft.text.SafeText;
 import java.io.IOException;
 import java.io.InputStream;
@@ -14,6 +16,9 @@ import java.nio.file.Path;
 import java.nio.file.attribute.FileTime;
 import java.util.List;
 import java.util.Locale;
+import java.util.Optional;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
 /** The available models: those that come with Weft, and the user's. Thread-safe. */
 public final class Machines {
@@ -43,16 +48,53 @@ public final class Machines {
         return NAMES;
     }
 
-    /** A model that comes with Weft; upper and lower case do not matter. */
+    /**
+     * The names that Ascend's tools have for the chips of an A2 (910B) and an A3 (910C, 910_93).
+     */
+    private static final Pattern ASCEND =
+            Pattern.compile("(?:ascend)?910(b[0-9a-z_-]*|c|_93[0-9a-z_-]*)", CASE_INSENSITIVE);
+
+    /**
+     * A model that comes with Weft; upper and lower case do not matter. A chip of an Ascend A2 or
+     * A3 without a model of its own has that of the {@linkplain #ascendModel nearest} one.
+     */
     public static Machine named(String name) {
         for (String known : NAMES) {
             if (known.equalsIgnoreCase(name)) {
                 return shipped(known);
             }
         }
+        Optional<String> ascend = ascendModel(name);
+        if (ascend.isPresent()) {
+            return shipped(ascend.get());
+        }
         throw new IllegalArgumentException(
                 "unknown machine '%s': expected one of %s, %s or a path that ends in .json"
                         .formatted(SafeText.excerpt(name), String.join(", ", NAMES), HERE));
+    }
+
+    /**
+     * The model for a chip by its name in Ascend's tools, such as {@code Ascend910B4}, {@code 910B}
+     * or {@code Ascend910_9391}; empty if it is none of an A2 or A3.
+     */
+    public static Optional<String> ascendModel(String name) {
+        Matcher chip = ASCEND.matcher(name);
+        if (!chip.matches()) {
+            return Optional.empty();
+        }
+        String kind = chip.group(1).toUpperCase(Locale.ROOT);
+        if (!kind.startsWith("B")) {
+            return Optional.of("Ascend910C");
+        }
+        // The first digit orders them by rate: 4 and more are nearest to 3.
+        int digit = kind.length() > 1 ? Character.digit(kind.charAt(1), 10) : 1;
+        return Optional.of("Ascend910B" + Math.clamp(digit, 1, 3));
+    }
+
+    /** The chip's name in the spelling of Ascend's tools; other names as they are. */
+    public static String ascendName(String name) {
+        Matcher chip = ASCEND.matcher(name);
+        return chip.matches() ? "Ascend910" + chip.group(1).toUpperCase(Locale.ROOT) : name;
     }
 
     private static Machine shipped(String name) {

@@ -23,7 +23,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class MachinesTest {
 
@@ -40,6 +42,28 @@ class MachinesTest {
         assertTrue(machine.engine().knows(DType.BF16));
         assertEquals(machine, Machines.of(name.toUpperCase(Locale.ROOT)));
         assertEquals(machine, Machines.named(name.toLowerCase(Locale.ROOT)));
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "Ascend910B, Ascend910B1, Ascend910B",
+        "910b1, Ascend910B1, Ascend910B1",
+        "Ascend910B2C, Ascend910B2, Ascend910B2C",
+        "910B4, Ascend910B3, Ascend910B4",
+        "ascend910b4-1, Ascend910B3, Ascend910B4-1",
+        "910C, Ascend910C, Ascend910C",
+        "910_9391, Ascend910C, Ascend910_9391",
+        "Ascend910_9362, Ascend910C, Ascend910_9362"
+    })
+    void everyChipOfAnAscendA2OrA3HasAModel(String given, String model, String name) {
+        assertEquals(model, Machines.of(given).name());
+        assertEquals(name, Machines.ascendName(given));
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"Ascend910", "Ascend310P3", "910A", "910B1.x", "Ascend910_12"})
+    void otherChipsHaveNone(String given) {
+        assertThrows(IllegalArgumentException.class, () -> Machines.of(given));
     }
 
     @Test

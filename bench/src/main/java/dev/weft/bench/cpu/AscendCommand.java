@@ -62,8 +62,8 @@ public final class AscendCommand extends DeviceBench {
 
     private static final int ITERATIONS = 10;
 
-    /** A round has three products and a gather or two; verifying takes a few products more. */
-    private static final int PRODUCTS_PER_ROUND = 4;
+    /** A round has four products and a few gathers; verifying takes a few products more. */
+    private static final int PRODUCTS_PER_ROUND = 5;
 
     private static final int MOST_SECONDS = 86_400;
 

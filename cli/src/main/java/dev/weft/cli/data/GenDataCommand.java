@@ -16,8 +16,8 @@ import picocli.CommandLine.Option;
         description = {
             "Writes pe_<r>_a.bin and pe_<r>_b.bin for every rank and golden.bin (fp32, computed in"
                     + " float64) into --data-dir.",
-            "The integers of --data seed19 have the distribution of the Ascend example,"
-                    + " not NumPy's exact values."
+            "--data seed19 is like the Ascend example's: B is the same on all ranks, and the"
+                    + " integers have its distribution, not NumPy's exact values."
         },
         footer = {
             "",

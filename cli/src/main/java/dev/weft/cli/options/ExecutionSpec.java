@@ -153,6 +153,11 @@ public record ExecutionSpec(
         return summing == null && !(algorithm instanceof Algorithm);
     }
 
+    /** Whether the views are the Ascend example's, as the chunks are. */
+    public boolean hasViewsOfExample() {
+        return ascendTiles != null;
+    }
+
     /** The name of the requested algorithm. */
     public String algorithmLabel() {
         return summing == null ? algorithm.label() : summing.reduction.label();

@@ -124,7 +124,8 @@ public final class ProblemOptions {
             converter = LowerCase.class,
             paramLabel = "KIND",
             description =
-                    "Generated data: normal (standard normal) or seed19 (integers 1 to 4)"
+                    "Generated data: normal (standard normal) or seed19, as in the Ascend example:"
+                            + " integers 1 to 4, B replicated unless --rhs says otherwise"
                             + " (default: ${DEFAULT-VALUE}).")
     public String data = "normal";
 
@@ -159,7 +160,7 @@ public final class ProblemOptions {
                 a,
                 b,
                 out,
-                sums == null && rhs.columnSharded(),
+                sums == null && columnSharded(),
                 transposeB,
                 OptionValues.oneOf("--data", data, "normal", "seed19"),
                 seed(),
@@ -188,6 +189,11 @@ public final class ProblemOptions {
         if (!rhs.isGiven()) {
             rhs = new RhsOption(false);
         }
+    }
+
+    /** The Ascend example's data include a B that every rank has all of. */
+    private boolean columnSharded() {
+        return rhs.columnSharded() && (rhs.isGiven() || !data.equals("seed19"));
     }
 
     /** Null if inputs are multiplied unchanged. */

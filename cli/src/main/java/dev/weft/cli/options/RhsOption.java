@@ -15,8 +15,8 @@ public final class RhsOption {
             description =
                     "B on the ranks: column-sharded, so that each computes its own columns of C, or"
                             + " replicated, so that each computes all of C (default:"
-                            + " column-sharded; replicated for run -r npu and run -r sim -v"
-                            + " Ascend910B1, as in the Ascend example).")
+                            + " column-sharded; replicated for run -r npu, run -r sim -v"
+                            + " Ascend910B1 and --data seed19, as in the Ascend example).")
     String kind;
 
     public RhsOption() {}

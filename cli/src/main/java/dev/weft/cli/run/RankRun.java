@@ -100,7 +100,12 @@ record RankRun(Inputs inputs, ExecutionSpec execution, Progress progress, RoundL
             site.place(fused);
             site.place(sequential);
             ViewRounds.Measured measured =
-                    new ViewRounds(world, execution.warmup(), execution.iterations(), progress)
+                    new ViewRounds(
+                                    world,
+                                    execution.warmup(),
+                                    execution.iterations(),
+                                    progress,
+                                    execution.hasViewsOfExample())
                             .measure(
                                     ViewRounds.of(fused),
                                     sequential,

@@ -222,7 +222,10 @@ public final class Records {
                 summed ? sequential.minus(product) : slowest(reports, ViewTimes::sequentialGather),
                 product,
                 slowest(reports, ViewTimes::pipelined),
-                false);
+                false,
+                reports.getFirst().times().baseline().length == 0
+                        ? null
+                        : slowest(reports, ViewTimes::baseline));
     }
 
     private static long[] sequentialProductNs(ViewTimes times) {

@@ -31,6 +31,7 @@ import dev.weft.plan.Reduction.Order;
 import dev.weft.report.Promise;
 import dev.weft.report.RunRecord;
 import dev.weft.report.Verification;
+import dev.weft.sim.Machines;
 import dev.weft.tensor.DType;
 import java.io.IOException;
 import java.io.PrintWriter;
@@ -238,6 +239,21 @@ record RunSteps(
                             : "Run mode: cpu, as there is neither an NPU that Weft can use nor an"
                                     + " NVIDIA GPU");
         }
+        if (predicts()) {
+            tellOfModel(console);
+        }
+    }
+
+    /** Says so if the requested machine has no model of its own. */
+    void tellOfModel(Console console) {
+        String asked = options.execution.socVersion;
+        Machines.ascendModel(asked)
+                .filter(model -> !Machines.names().contains(Machines.ascendName(asked)))
+                .ifPresent(
+                        model ->
+                                console.info(
+                                        "%s has no model of its own: times are predicted for %s"
+                                                .formatted(Machines.ascendName(asked), model)));
     }
 
     /** If golden would take long, prints its cost instead. */

@@ -110,6 +110,7 @@ final class SimRun {
             String hosts = hosts(machine.hosts(spec.ranks()));
             SimRules.checked(search(machine, spec, spec.replicaGroups().groups().getFirst()));
             console.info("Simulated on " + machine.name() + ": " + machine.description());
+            steps.tellOfModel(console);
             console.info(spec.ranks() + " ranks (sim" + hosts + "): " + spec.describe());
             if (execution.epilogue() != null) {
                 console.info("The times are those without the epilogue, which no model prices");
@@ -183,8 +184,18 @@ final class SimRun {
         long start = System.nanoTime();
         Prediction call = search.price(chosen, SimulatedView.PIPELINED);
         pricingNs += System.nanoTime() - start;
+        boolean ofExample = execution.hasViewsOfExample() || isSimulated() && search.hasOwnKernel();
         return new PricedGroups.Priced(
-                search, chosen, call, PredictedViews.of(search, chosen, call));
+                search,
+                chosen,
+                call,
+                ofExample
+                        ? PredictedViews.ofExample(search, chosen, call)
+                        : PredictedViews.of(search, chosen, call));
+    }
+
+    private boolean isSimulated() {
+        return options.execution.runMode.equals("sim");
     }
 
     private List<Candidate> candidates(PlanSearch search) {
@@ -278,6 +289,7 @@ final class SimRun {
         try (Arena arena = Arena.ofShared();
                 FolderLock lock = new FolderLock(options.problem.dataDir)) {
             Inputs inputs = real.prepare(arena, lock, console, progress);
+            console.info("Running warmup... (none, as times are predicted)");
             List<RankReport> reports = real.launch(inputs, progress, null);
             real.stampOutputs(inputs, reports.size());
             return real.verify(inputs, reports, progress);

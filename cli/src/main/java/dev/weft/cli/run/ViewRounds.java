@@ -15,8 +15,11 @@ import java.util.function.Consumer;
  * affects all of them, and all ranks synchronize before each call.
  *
  * @param world null if the other ranks exist only as host memory
+ * @param ofExample whether sequential is as in the Ascend example: the transfers of the call under
+ *     test, and then its product
  */
-public record ViewRounds(Transport world, int warmup, int iterations, Progress progress) {
+public record ViewRounds(
+        Transport world, int warmup, int iterations, Progress progress, boolean ofExample) {
 
     /** The least time between two reports to a listener. */
     private static final long TELL_NS = 400_000_000L;
@@ -26,6 +29,11 @@ public record ViewRounds(Transport world, int warmup, int iterations, Progress p
 
     /** Of all ranks together, about 300 MB. */
     private static final long MOST_SPANS = 4_000_000;
+
+    /** Rounds with Weft's own sequential view: the fastest gather without overlap. */
+    public ViewRounds(Transport world, int warmup, int iterations, Progress progress) {
+        this(world, warmup, iterations, progress, false);
+    }
 
     /** What is measured; every call is collective. */
     public interface Calls {
@@ -62,7 +70,7 @@ public record ViewRounds(Transport world, int warmup, int iterations, Progress p
      * @param listener receives rounds now and then; null on all ranks if there is none
      */
     public Measured measure(Calls calls, Operator<?> sequential, Consumer<Measured> listener) {
-        ViewTimes times = ViewTimes.of(iterations);
+        ViewTimes times = ViewTimes.of(iterations, ofExample);
         Timeline[] timelines = new Timeline[KEPT];
         int kept = KEPT;
         long[] slowest = new long[iterations];
@@ -80,6 +88,13 @@ public record ViewRounds(Transport world, int warmup, int iterations, Progress p
             Result<?> gatherThenProduct = sequential.callInPlace(View.PIPELINED);
             times.sequential()[at] = gatherThenProduct.elapsedNs();
             times.sequentialGather()[at] = gatherThenProduct.gatherNs();
+            if (ofExample) {
+                times.baseline()[at] = times.sequential()[at];
+                RankSite.together(world);
+                times.sequentialGather()[at] = calls.fusedNs(View.COMM_ONLY);
+                times.sequential()[at] =
+                        times.sequentialGather()[at] + calls.fusedNs(View.COMPUTE_ONLY);
+            }
             RankSite.together(world);
             long metNs = System.nanoTime();
             long cpuNs = ownCpuNs();

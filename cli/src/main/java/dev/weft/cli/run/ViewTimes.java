@@ -6,6 +6,7 @@ import java.util.stream.Stream;
 /**
  * Nanoseconds of every measured round of one rank, by view.
  *
+ * @param baseline in the Ascend example's views, Weft's own sequential one; otherwise empty
  * @param progressCpu CPU time of the fabric's own thread in each pipelined call
  */
 public record ViewTimes(
@@ -14,12 +15,13 @@ public record ViewTimes(
         long[] sequential,
         long[] sequentialGather,
         long[] pipelined,
+        long[] baseline,
         long[] progressCpu) {
 
     public ViewTimes {
         int rounds = computeOnly.length;
-        Stream.of(commOnly, sequential, sequentialGather, pipelined, progressCpu)
-                .filter(view -> view.length != rounds)
+        Stream.of(commOnly, sequential, sequentialGather, pipelined, baseline, progressCpu)
+                .filter(view -> view.length != rounds && (view != baseline || view.length > 0))
                 .forEach(
                         view -> {
                             throw new IllegalArgumentException(
@@ -28,14 +30,22 @@ public record ViewTimes(
                         });
     }
 
-    /** Times to be filled in. */
+    /** Times to be filled in, of Weft's own views. */
     public static ViewTimes of(int rounds) {
+        return of(rounds, false);
+    }
+
+    /**
+     * @param ofExample whether the views are the Ascend example's
+     */
+    static ViewTimes of(int rounds, boolean ofExample) {
         return new ViewTimes(
                 new long[rounds],
                 new long[rounds],
                 new long[rounds],
                 new long[rounds],
                 new long[rounds],
+                new long[ofExample ? rounds : 0],
                 new long[rounds]);
     }
 
@@ -51,6 +61,7 @@ public record ViewTimes(
                 Arrays.copyOf(sequential, rounds),
                 Arrays.copyOf(sequentialGather, rounds),
                 Arrays.copyOf(pipelined, rounds),
+                Arrays.copyOf(baseline, Math.min(rounds, baseline.length)),
                 Arrays.copyOf(progressCpu, rounds));
     }
 

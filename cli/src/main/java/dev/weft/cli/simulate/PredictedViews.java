@@ -15,6 +15,24 @@ public final class PredictedViews {
     private PredictedViews() {}
 
     /**
+     * The views of the Ascend example: sequential is the call's own transfers, then its product.
+     */
+    public static Views ofExample(PlanSearch search, Candidate chosen, Prediction call) {
+        Views own = of(search, chosen, call);
+        double comm = own.commOnly().median();
+        double compute = own.computeOnly().median();
+        return new Views(
+                own.computeOnly(),
+                own.commOnly(),
+                new Samples(List.of(comm + compute)),
+                own.commOnly(),
+                own.computeOnly(),
+                own.pipelined(),
+                true,
+                own.sequential());
+    }
+
+    /**
      * @param call the prediction of the whole call
      */
     public static Views of(PlanSearch search, Candidate chosen, Prediction call) {

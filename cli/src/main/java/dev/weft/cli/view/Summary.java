@@ -29,10 +29,9 @@ public record Summary(Console console) {
             console.info("Not verified (simulated; --verify multiplies on the CPU)");
         } else {
             console.info(
-                    "Functional run completed"
-                            + (record.simulated() ? " on the CPU" : "")
-                            + ". Verification "
-                            + (passed ? "PASSED." : "FAILED."));
+                    "Functional run completed. Verification "
+                            + (passed ? "PASSED." : "FAILED.")
+                            + (record.simulated() ? " (On the CPU; times are predicted.)" : ""));
             verification(verification);
         }
         views(record, title(record.problem()));
@@ -64,6 +63,9 @@ public record Summary(Console console) {
         line("Compute-only:", time(record, Views::computeOnly));
         line("Comm-only:", time(record, Views::commOnly));
         line("Sequential:", time(record, Views::sequential) + "  " + parts(record));
+        if (views.ofExample()) {
+            line("Baseline:", time(record, Views::baseline) + "  (Weft's gather, then product)");
+        }
         line(
                 "Pipelined:",
                 time(record, Views::pipelined) + text("  %.3f TFLOP/s per rank", record.tflops()));
@@ -71,7 +73,8 @@ public record Summary(Console console) {
         line(
                 "Speedup:",
                 speedup(views, Conclusion.of(record))
-                        + (unlike ? ", which sums by rank and not in K's order" : ""));
+                        + (unlike ? ", which sums by rank and not in K's order" : "")
+                        + (views.ofExample() ? overBaseline(views) : ""));
         line("Overlap eff:", efficiency(views, record.problem().exchange()));
         line("Of the limit:", limit(views));
         double progressCpu = record.execution().progressCpu();
@@ -97,9 +100,15 @@ public record Summary(Console console) {
                         speedup, speedup * conclusion.noise() / (1 - conclusion.saved()));
     }
 
+    private static String overBaseline(Views views) {
+        double speedup = views.us(views.baseline()) / views.us(views.pipelined());
+        return text(", %.2fx over the baseline", speedup);
+    }
+
     private static String parts(RunRecord record) {
-        String product = "product " + ms(record.views().sequentialCompute());
-        String exchange = record.problem().exchange() + " " + ms(record.views().sequentialComm());
+        Views views = record.views();
+        String product = "product " + ms(views, views.sequentialCompute());
+        String exchange = record.problem().exchange() + " " + ms(views, views.sequentialComm());
         return record.problem().isSummed()
                 ? "(%s + %s)".formatted(product, exchange)
                 : "(%s + %s)".formatted(exchange, product);
@@ -208,21 +217,29 @@ public record Summary(Console console) {
     /** A view's time, followed by the prediction for another machine. */
     public static String time(RunRecord record, Function<Views, Samples> view) {
         Samples samples = view.apply(record.views());
-        if (record.views().predicted()) {
-            return ms(samples) + " (predicted)";
+        Views views = record.views();
+        if (views.predicted()) {
+            return ms(views, samples) + " (predicted)";
         }
         String measured =
                 text(
-                        "%s (mean %.3f, spread %.3f)",
-                        ms(samples), samples.mean() / 1e3, samples.spread() / 1e3);
+                        "%s (%s %.3f, spread %.3f)",
+                        ms(views, samples),
+                        views.ofExample() ? "median" : "mean",
+                        (views.ofExample() ? samples.median() : samples.mean()) / 1e3,
+                        samples.spread() / 1e3);
         RunRecord.Predicted other = record.predicted();
         return other == null
                 ? measured
                 : "%s [%s: %s predicted]"
-                        .formatted(measured, other.machine(), ms(view.apply(other.views())));
+                        .formatted(
+                                measured,
+                                other.machine(),
+                                ms(other.views(), view.apply(other.views())));
     }
 
-    private static String ms(Samples samples) {
-        return text("%.3f ms", samples.median() / 1e3);
+    /** The view's one number. */
+    private static String ms(Views views, Samples samples) {
+        return text("%.3f ms", views.us(samples) / 1e3);
     }
 }

@@ -223,7 +223,7 @@ class LivePageTest {
                 1,
                 1,
                 32,
-                new ViewTimes(ns, ns, ns, gatherNs, ns, new long[rounds]),
+                new ViewTimes(ns, ns, ns, gatherNs, ns, new long[0], new long[rounds]),
                 false,
                 false,
                 false,

@@ -38,7 +38,7 @@ class RankReportTest {
                 1,
                 1,
                 8,
-                new ViewTimes(ns, ns, ns, ns, ns, lastView),
+                new ViewTimes(ns, ns, ns, ns, ns, new long[0], lastView),
                 true,
                 true,
                 false,

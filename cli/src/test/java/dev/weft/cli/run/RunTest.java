@@ -14,6 +14,7 @@ import dev.weft.report.RecordReader;
 import dev.weft.report.RunRecord;
 import dev.weft.report.RunView;
 import dev.weft.report.ShownRun;
+import dev.weft.report.Views;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import dev.weft.tensor.MatrixFiles;
@@ -368,7 +369,7 @@ class RunTest {
         assertEquals(0, run.code(), run.err() + run.out());
         run.assertPrints("NPU that Weft can use", "Verification PASSED.");
         assertEquals(
-                4,
+                5,
                 run.out()
                         .lines()
                         .filter(line -> line.matches(".* \\[Ascend910B1: \\S+ ms predicted].*"))
@@ -378,6 +379,42 @@ class RunTest {
         assertTrue(record.contains("\"machine\" : \"Ascend910B1\""), "in the record too");
         assertTrue(record.contains("\"seedRulePassed\" : true"), "compared with golden.bin");
         assertTrue(record.contains("\"meanUs\""), "the mean beside the median");
+    }
+
+    @Test
+    void anyChipOfTheFamilyRuns() {
+        Invocation run = run("-r npu -v 910_9391 -n 2 --gm 256 --gk 256 --gn 64");
+        assertEquals(0, run.code(), run.err());
+        run.assertPrints(
+                "[INFO] Ascend910_9391 has no model of its own: times are predicted for Ascend910C",
+                "[Ascend910C: ");
+        Invocation known = run("-r npu -v 910b1 -n 2 --gm 256 --gk 256 --gn 64");
+        assertEquals(0, known.code(), known.err());
+        assertFalse(known.out().contains("model of its own"), known.out());
+    }
+
+    /** Sequential is the call's own transfers, then its product; Weft's stands beside it. */
+    @Test
+    void theExamplesViewsAreItsOwn() throws IOException {
+        Path json = folder.resolve("r.json");
+        Invocation run = run("-r npu -n 2 --gm 256 --gk 256 --gn 64 --json " + json);
+        assertEquals(0, run.code(), run.err());
+        run.assertPrints(" ms (median ", "  Baseline:     ", "x over the baseline");
+        RunRecord record = RecordReader.read(json).run();
+        Views views = record.views();
+        int rounds = views.pipelined().us().size();
+        assertEquals(rounds, views.baseline().us().size());
+        for (int round = 0; round < rounds; round++) {
+            double parts =
+                    views.sequentialComm().us().get(round)
+                            + views.sequentialCompute().us().get(round);
+            // Each is of the slowest rank, which may be another one.
+            assertTrue(views.sequential().us().get(round) <= parts + 1e-6, "round " + round);
+        }
+        assertEquals(views.sequential().mean() / views.pipelined().mean(), views.speedup(), 1e-9);
+        Invocation plain = run("-n 2 --gm 256 --gk 256 --gn 64 --algorithm mesh-push");
+        assertFalse(plain.out().contains("Baseline:"), plain.out());
+        plain.assertPrints(" ms (mean ");
     }
 
     @Test
@@ -417,6 +454,10 @@ class RunTest {
                             "pe_1_a.bin",
                             "pe_1_b.bin"),
                     files.map(file -> file.getFileName().toString()).sorted().toList());
+        }
+        // All of B on every rank, as in the example.
+        for (int rank = 0; rank < 2; rank++) {
+            assertEquals(10 * 6 * 2, Files.size(Path.of(data, "pe_" + rank + "_b.bin")));
         }
     }
 }

@@ -137,7 +137,9 @@ class SimCommandsTest {
         Invocation run = simulate("-v Ascend910B1 -n 2 --gm 2048 --gk 2048 --gn 1024");
         run.assertPrints(
                 "[INFO] Simulated on Ascend910B1: ",
-                "Functional run completed on the CPU. Verification PASSED.",
+                "[INFO] Running warmup...",
+                "[INFO] Functional run completed. Verification PASSED.",
+                "  Baseline:     ",
                 "[SUCCESS] AllGather GEMM (sim:Ascend910B1, mesh-push, ",
                 "(predicted)");
         run.assertPrints(Invocation.VIEWS);
@@ -148,6 +150,19 @@ class SimCommandsTest {
             assertEquals(1024 * 2048 * 2, Files.size(a), a.toString());
         }
         assertEquals(2048 * 1024 * 4, Files.size(folder.resolve("out/golden.bin")));
+    }
+
+    /** In the example, sequential is the transfers of the call and then its product. */
+    @Test
+    void theExamplesSequentialViewIsPredictedForItsMachines() throws IOException {
+        Map<String, String> example = json("run -r sim -v Ascend910_9391 -n 4");
+        assertEquals(
+                us(example, "commOnly") + us(example, "computeOnly"),
+                us(example, "sequential"),
+                EPSILON);
+        assertTrue(us(example, "baseline") > 0);
+        Map<String, String> other = json("run -r sim -v h200-nvlink8 -n 4");
+        assertFalse(other.containsKey("/views/baseline/medianUs"), other.toString());
     }
 
     @Test
@@ -182,7 +197,7 @@ class SimCommandsTest {
         Path file = folder.resolve("r.json");
         Invocation run = simulate(options + " --json " + file);
         assertTrue(
-                run.out().contains("Functional run completed on the CPU. Verification PASSED."),
+                run.out().contains("Functional run completed. Verification PASSED. (On the CPU"),
                 run.out());
         for (String name : List.of("pe_1_a.bin", "golden.bin", "output_rank0.bin")) {
             assertTrue(Files.isRegularFile(folder.resolve("out").resolve(name)), name);

@@ -49,7 +49,7 @@ public final class FuzzedCommand {
                         1,
                         1,
                         8,
-                        new ViewTimes(ns, ns, ns, new long[] {1, 2}, ns, new long[2]),
+                        new ViewTimes(ns, ns, ns, new long[] {1, 2}, ns, ns, new long[2]),
                         true,
                         true,
                         false,
