@@ -52,13 +52,16 @@ final class Adviser {
 
     static List<Advice> of(RunRecord record, CallSpans call, ShownRun.Analysis analysis) {
         Adviser adviser = new Adviser(record, call, analysis);
+        if (adviser.isUnsure()) {
+            adviser.measureLonger();
+            return List.copyOf(adviser.advice);
+        }
         adviser.overlap();
         adviser.algorithm();
         adviser.chunks();
         adviser.lanes();
         adviser.straggler();
         adviser.limit();
-        adviser.spread();
         return List.copyOf(adviser.advice);
     }
 
@@ -80,11 +83,10 @@ final class Adviser {
 
     private void overlap() {
         double lost = pipelinedUs() - views.sequential().median();
-        double noise = Math.max(views.pipelined().spread(), views.sequential().spread());
         // The sequential view of sums may have other bits than the run; then it is no alternative.
-        boolean comparable =
-                !execution.algorithm().equals("sequential") && !execution.sumsUnlikeSequential();
-        if (comparable && lost > WORTH * pipelinedUs() && lost > noise) {
+        boolean comparable = !execution.isSequential() && !execution.sumsUnlikeSequential();
+        boolean certain = views.predicted() || Conclusion.isLost(views);
+        if (comparable && certain && lost > WORTH * pipelinedUs()) {
             add(
                     "Do not overlap here: --algorithm sequential",
                     "Pipelined took %s and one after the other %s, and that is not"
@@ -276,7 +278,7 @@ final class Adviser {
             add(
                     "Multiply faster",
                     "Pipelined is at %.0f%% of its limit, and that is the product: %s alone against"
-                            + " %s for the %s, which is hidden. More ranks%s or %s help; another"
+                            + " %s for the %s. More ranks%s or %s help; another"
                             + " cut does not.",
                     limitPercent(),
                     us(compute),
@@ -287,14 +289,29 @@ final class Adviser {
         }
     }
 
-    private void spread() {
-        Samples pipelined = views.pipelined();
-        if (!record.simulated() && pipelined.spread() > 2 * WORTH * pipelined.median()) {
+    /** Whether the run is no basis for advice: nothing fits a verdict that there is none. */
+    private boolean isUnsure() {
+        return !record.simulated() && (!(views.noise() <= WORTH) || views.hasNoLimit());
+    }
+
+    private void measureLonger() {
+        int rounds = Math.max(10, 4 * execution.iterations());
+        String title = "Measure longer: --iterations " + rounds;
+        if (Double.isNaN(views.noise())) {
             add(
-                    "Measure longer: --iterations " + 4 * execution.iterations(),
-                    "The middle half of the pipelined samples spreads over %.0f%% of the median:"
-                            + " differences below that mean nothing.",
-                    100 * pipelined.spread() / pipelined.median());
+                    title,
+                    "%d rounds are too few to tell differences from noise.",
+                    execution.iterations());
+        } else if (views.hasNoLimit()) {
+            add(
+                    title,
+                    "Pipelined seems faster than its limit (%s): the views cannot be compared.",
+                    views.overLimit());
+        } else {
+            add(
+                    title,
+                    "What overlap saves is known to +-%.0f%% only: smaller differences mean nothing.",
+                    100 * views.noise());
         }
     }
 

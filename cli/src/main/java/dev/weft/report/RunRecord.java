@@ -182,8 +182,18 @@ public record RunRecord(
             int iterations,
             String order) {
 
+        /** The algorithm without overlap. */
+        public static final String SEQUENTIAL = "sequential";
+
         public Execution {
             hosts = List.copyOf(hosts);
+        }
+
+        /**
+         * Whether the call itself gathers first, or multiplies first, and nothing is overlapped.
+         */
+        public boolean isSequential() {
+            return algorithm.equals(SEQUENTIAL);
         }
 
         /** Whether sums have another order than the sequential view, which sums by rank. */

@@ -126,23 +126,13 @@ public final class RunView {
                         "Speedup",
                         views.speedup(),
                         text("%.2fx", views.speedup()),
-                        text(
-                                "sequential %s / pipelined %s",
-                                time(views.sequential()), time(views.pipelined()))));
-        OptionalDouble efficiency = views.overlapEfficiency();
-        facts.add(
-                new Fact(
-                        "overlapEfficiency",
-                        "Overlap efficiency",
-                        efficiency.orElse(Double.NaN),
-                        efficiency.isPresent()
-                                ? percent(efficiency.getAsDouble())
-                                : "not measurable",
-                        efficiency.isPresent()
-                                ? text(
-                                        "of the smaller of %s and product is hidden",
-                                        problem.exchange())
-                                : "too few samples, or the smaller part is under 3x the spread"));
+                        execution.isSequential()
+                                ? "the call itself is sequential, nothing overlaps"
+                                : text(
+                                        "sequential %s / pipelined %s",
+                                        time(views.sequential()), time(views.pipelined()))));
+        facts.add(efficiency());
+        String over = views.overLimit();
         facts.add(
                 new Fact(
                         "limitFraction",
@@ -150,10 +140,11 @@ public final class RunView {
                         views.limitFraction(),
                         percent(views.limitFraction()),
                         text(
-                                "the larger of product %s and %s %s alone / pipelined",
+                                "the larger of product %s and %s %s alone / pipelined%s",
                                 time(views.computeOnly()),
                                 problem.exchange(),
-                                time(views.commOnly()))));
+                                time(views.commOnly()),
+                                over == null ? "" : " (" + over + ")")));
         facts.add(
                 new Fact(
                         "tflops",
@@ -162,6 +153,26 @@ public final class RunView {
                         record.tflops() > 0 ? text("%.3g", record.tflops()) : "none",
                         "of one rank's product, pipelined"));
         return facts;
+    }
+
+    private Fact efficiency() {
+        OptionalDouble efficiency = views.overlapEfficiency();
+        String name = "Overlap efficiency";
+        return efficiency.isPresent()
+                ? new Fact(
+                        "overlapEfficiency",
+                        name,
+                        efficiency.getAsDouble(),
+                        percent(efficiency.getAsDouble()),
+                        text("of the smaller of %s and product is hidden", problem.exchange()))
+                : new Fact(
+                        "overlapEfficiency",
+                        name,
+                        Double.NaN,
+                        views.predicted() ? "none" : "not measurable",
+                        views.predicted()
+                                ? "there is no gather or no product"
+                                : views.whyNoEfficiency(problem.exchange()));
     }
 
     private static String percent(double fraction) {
@@ -180,14 +191,10 @@ public final class RunView {
                 new View("pipelined", "Pipelined", views.pipelined(), List.of()));
     }
 
-    /** Their medians are from different rounds: they are scaled to add up to the whole. */
     private List<ViewPart> sequentialParts() {
-        double comm = views.sequentialComm().median();
-        double compute = views.sequentialCompute().median();
-        double scale = comm + compute > 0 ? views.sequential().median() / (comm + compute) : 1;
         return List.of(
-                new ViewPart(problem.exchange(), scale * comm),
-                new ViewPart("product", scale * compute));
+                new ViewPart(problem.exchange(), views.commUs()),
+                new ViewPart("product", views.computeUs()));
     }
 
     private List<Detail> details() {

@@ -16,10 +16,10 @@ class ConclusionTest {
     void whatOverlapSavedIsToldWithItsNoise() {
         Conclusion saved = of(1000, 1000, 2000, 1000.0, 1100.0, 1200.0);
         assertEquals(0.45, saved.saved(), 1e-12);
-        // The quartiles of 40, 45 and 50% are 5% apart: 2.5 / 1.35 of that, over sqrt(3).
-        assertEquals(0.05 * 2.5 / 1.35 / Math.sqrt(3), saved.noise(), 1e-12);
+        // Of three rounds the noise is half the range: 100 of 2000.
+        assertEquals(0.05, saved.noise(), 1e-12);
         assertEquals(
-                "Overlap saved 45.0% (+-5.3%): 1.82x as fast as gathering first.",
+                "Overlap saved 45.0% (+-5.0%): 1.82x as fast as gathering first.",
                 saved.sentence());
         String sums =
                 Conclusion.of(
@@ -51,6 +51,8 @@ class ConclusionTest {
         assertTrue(slow.contains("the product takes 0.5% of the gather's time"), slow);
         String busy = of(1000, 1000, 2000, 1000.0, 2000.0, 3000.0).sentence();
         assertTrue(busy.contains("100% of the product's time, but times vary"), busy);
+        String useless = of(1000, 1000, 2000, 1990.0, 2000.0, 2010.0).sentence();
+        assertTrue(useless.contains("but overlap hides next to nothing of it"), useless);
     }
 
     @Test
@@ -58,7 +60,7 @@ class ConclusionTest {
         Conclusion few = of(1000, 1000, 2000, 1000.0, 1100.0);
         assertTrue(Double.isNaN(few.noise()));
         assertEquals(
-                "Too few rounds (2) to tell the noise: expected --iterations 3 or more.",
+                "Too few rounds (2) for a verdict: expected --iterations 3 or more.",
                 few.sentence());
         assertTrue(
                 Conclusion.of(new RecordMaker().ranks(1, 1).record())
@@ -73,7 +75,7 @@ class ConclusionTest {
                 "Overlap would save 50.0%: 2.00x as fast as gathering first (predicted).",
                 Conclusion.of(simulated.views(1000, 1000, 2000, 1000.0).record()).sentence());
         assertEquals(
-                "Overlap would cost 5.0% (predicted).",
+                "Overlap would cost 5.0%: 0.95x as fast as gathering first (predicted).",
                 Conclusion.of(simulated.views(1000, 1000, 2000, 2100.0).record()).sentence());
     }
 }

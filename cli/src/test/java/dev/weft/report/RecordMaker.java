@@ -59,7 +59,7 @@ public final class RecordMaker {
         return this;
     }
 
-    RecordMaker algorithm(String ran, String wanted) {
+    public RecordMaker algorithm(String ran, String wanted) {
         algorithm = ran;
         requested = wanted;
         return this;
@@ -75,7 +75,7 @@ public final class RecordMaker {
         return this;
     }
 
-    RecordMaker simulatedOn(String name) {
+    public RecordMaker simulatedOn(String name) {
         machine = name;
         device = "sim:" + name;
         verification = null;
@@ -92,7 +92,7 @@ public final class RecordMaker {
         return this;
     }
 
-    RecordMaker views(double compute, double comm, double sequential, Double... pipelined) {
+    public RecordMaker views(double compute, double comm, double sequential, Double... pipelined) {
         computeUs = compute;
         commUs = comm;
         sequentialUs = sequential;

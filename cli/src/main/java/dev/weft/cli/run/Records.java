@@ -196,7 +196,7 @@ public final class Records {
                         .max()
                         .orElse(Double.NaN),
                 execution.warmup(),
-                execution.iterations(),
+                first.times().rounds(),
                 execution.summing() == null ? null : execution.summing().order().label());
     }
 
@@ -210,22 +210,41 @@ public final class Records {
         return execution.cuda() && through && !execution.hostPeers() ? "staged" : execution.peers();
     }
 
-    /** The slowest rank's times of every round. */
+    /** The slowest rank's times of every round; a call's two parts are of the same rank. */
     private static Views views(List<RankReport> reports, boolean summed) {
         Samples sequential = slowest(reports, ViewTimes::sequential);
-        Samples product = slowest(reports, Records::sequentialProductNs);
+        // A rank that has multiplied waits for the others before anything is reduced.
+        Samples product =
+                summed
+                        ? slowest(reports, Records::sequentialProductNs)
+                        : sequential.minus(gatherOfSlowest(reports));
         return new Views(
                 slowest(reports, ViewTimes::computeOnly),
                 slowest(reports, ViewTimes::commOnly),
                 sequential,
-                // A rank that has multiplied waits for the others before anything is reduced.
-                summed ? sequential.minus(product) : slowest(reports, ViewTimes::sequentialGather),
+                summed ? sequential.minus(product) : gatherOfSlowest(reports),
                 product,
                 slowest(reports, ViewTimes::pipelined),
                 false,
                 reports.getFirst().times().baseline().length == 0
                         ? null
                         : slowest(reports, ViewTimes::baseline));
+    }
+
+    /** The gather of the rank whose sequential call was the slowest, round by round. */
+    private static Samples gatherOfSlowest(List<RankReport> reports) {
+        long[] gather = reports.getFirst().times().sequentialGather().clone();
+        long[] slowest = reports.getFirst().times().sequential().clone();
+        for (RankReport report : reports) {
+            ViewTimes times = report.times();
+            for (int round = 0; round < gather.length; round++) {
+                if (times.sequential()[round] > slowest[round]) {
+                    slowest[round] = times.sequential()[round];
+                    gather[round] = times.sequentialGather()[round];
+                }
+            }
+        }
+        return Samples.ofNs(gather);
     }
 
     private static long[] sequentialProductNs(ViewTimes times) {

@@ -141,11 +141,14 @@ record PlanAnswer(
         return least;
     }
 
-    /** The larger of only the product and only the transfers, over the whole call: 1 is perfect. */
+    /**
+     * The larger of only the product and only the transfers, over the whole call: 1 is perfect. The
+     * transfers alone all start at once, and may then get in each other's way.
+     */
     static double limitFraction(PlanSearch search, Candidate one) {
         double product = search.price(one, SimulatedView.COMPUTE_ONLY).ns();
         double gather = search.price(one, SimulatedView.COMM_ONLY).ns();
-        return Math.max(product, gather) / one.predictedNs();
+        return Math.min(1, Math.max(product, gather) / one.predictedNs());
     }
 
     private static List<Gain> byRows(PlanSearch search) {

@@ -14,14 +14,6 @@ import java.util.function.Function;
 /** The summary for people, in the form of the Ascend example with a few more lines. */
 public record Summary(Console console) {
 
-    /** More than noise can make of a perfect overlap. */
-    private static final double UNBELIEVABLE = 1.1;
-
-    /** Less is printed as 100.0%. */
-    private static final double OVER = 1.0005;
-
-    private static final String LIMIT = "%.1f%% of max(compute-only, comm-only) / pipelined";
-
     public void print(RunRecord record) {
         Verification verification = record.verification();
         boolean passed = verification == null || verification.passed();
@@ -72,7 +64,7 @@ public record Summary(Console console) {
         boolean unlike = record.execution().sumsUnlikeSequential();
         line(
                 "Speedup:",
-                speedup(views, Conclusion.of(record))
+                speedup(record)
                         + (unlike ? ", which sums by rank and not in K's order" : "")
                         + (views.ofExample() ? overBaseline(views) : ""));
         line("Overlap eff:", efficiency(views, record.problem().exchange()));
@@ -90,14 +82,21 @@ public record Summary(Console console) {
         }
     }
 
-    private static String speedup(Views views, Conclusion conclusion) {
+    private static String speedup(RunRecord record) {
+        Views views = record.views();
         double speedup = views.speedup();
-        return Double.isNaN(conclusion.noise())
-                ? text("%.2fx over sequential", speedup)
+        if (record.execution().isSequential()) {
+            return text("%.2fx: the call itself is sequential, nothing overlaps", speedup);
+        }
+        if (views.predicted()) {
+            return text("%.2fx over sequential", speedup);
+        }
+        return Double.isNaN(views.noise())
+                ? text("%.2fx over sequential (too few rounds for a verdict)", speedup)
                 // The speedup is 1 / (1 - saved): this is how it changes with saved.
                 : text(
                         "%.2fx (+-%.2f) over sequential",
-                        speedup, speedup * conclusion.noise() / (1 - conclusion.saved()));
+                        speedup, speedup * speedup * views.noise());
     }
 
     private static String overBaseline(Views views) {
@@ -106,18 +105,19 @@ public record Summary(Console console) {
     }
 
     private static String parts(RunRecord record) {
-        Views views = record.views();
-        String product = "product " + ms(views, views.sequentialCompute());
-        String exchange = record.problem().exchange() + " " + ms(views, views.sequentialComm());
+        String product = text("product %.3f ms", record.views().computeUs() / 1e3);
+        String exchange =
+                text("%s %.3f ms", record.problem().exchange(), record.views().commUs() / 1e3);
         return record.problem().isSummed()
                 ? "(%s + %s)".formatted(product, exchange)
                 : "(%s + %s)".formatted(exchange, product);
     }
 
     private static String limit(Views views) {
-        return views.predicted()
-                ? text(LIMIT, 100 * views.limitFraction())
-                : limit(views.limitFraction());
+        String over = views.overLimit();
+        return text(
+                "%.1f%% of max(compute-only, comm-only) / pipelined%s",
+                100 * views.limitFraction(), over == null ? "" : " (" + over + ")");
     }
 
     private static String workers(RunRecord.Execution execution) {
@@ -136,18 +136,6 @@ public record Summary(Console console) {
                 + (compute > 0 ? compute + " thread blocks + " : "")
                 + lanes
                 + " copy streams per rank";
-    }
-
-    /** Nothing is faster than its limit: if it seems so, the views were not measured alike. */
-    static String limit(double fraction) {
-        String share = text(LIMIT, 100 * fraction);
-        if (fraction < OVER) {
-            return share;
-        }
-        return share
-                + (fraction <= UNBELIEVABLE
-                        ? " (over 100%: noise)"
-                        : " (over 100%: the machine was busy or early rounds were still warming up)");
     }
 
     public void verification(Verification verification) {
@@ -198,16 +186,12 @@ public record Summary(Console console) {
         if (views.predicted() && efficiency.isEmpty()) {
             return "none (there is no gather or no product)";
         }
-        return efficiency.isPresent()
-                ? text(
-                        "%.1f%% of the smaller of %s and product hidden%s",
-                        100 * efficiency.getAsDouble(),
-                        exchange,
-                        efficiency.getAsDouble() < OVER || views.predicted()
-                                ? ""
-                                : " (over 100%: noise)")
-                : "not measurable (the smaller of %s and product is under 3x the spread)"
-                        .formatted(exchange);
+        if (efficiency.isEmpty()) {
+            return "not measurable (" + views.whyNoEfficiency(exchange) + ")";
+        }
+        return text(
+                "%.1f%% of the smaller of %s and product hidden",
+                100 * efficiency.getAsDouble(), exchange);
     }
 
     private void line(String label, String value) {
