@@ -154,7 +154,7 @@ public final class ExecutionOptions {
             description = "Refuse what the Ascend example refuses, to compare with the original.")
     boolean strict;
 
-    @Mixin RoundsOptions rounds = new RoundsOptions(5, 10);
+    @Mixin OpenRoundsOptions rounds = new OpenRoundsOptions();
 
     @Option(
             names = "--keep-gathered",

@@ -23,6 +23,7 @@ import java.util.Locale;
  * @param computeWorkers threads, or thread blocks of the grid on a GPU
  * @param commWorkers threads, or copy streams on a GPU
  * @param ascendTiles null unless the Ascend example's chunk rule is wanted
+ * @param iterations measured rounds; 0 for as many as it takes to know what overlap saves
  * @param npy whether outputs are written for NumPy too
  * @param epilogue the steps of an epilogue, as {@link dev.weft.op.Epilogue#parse} reads them; null
  *     if there is none

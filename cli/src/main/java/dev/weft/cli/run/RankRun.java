@@ -11,6 +11,7 @@ import dev.weft.fabric.memory.MemoryFabric;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.op.Epilogue;
 import dev.weft.op.Operator;
+import dev.weft.report.RunRecord;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 
@@ -108,7 +109,7 @@ record RankRun(Inputs inputs, ExecutionSpec execution, Progress progress, RoundL
                                     execution.hasViewsOfExample())
                             .measure(
                                     ViewRounds.of(fused),
-                                    sequential,
+                                    isSequential(fused) ? fused : sequential,
                                     listener == null
                                             ? null
                                             : soFar -> tell(rank, site, fused, soFar));
@@ -128,6 +129,11 @@ record RankRun(Inputs inputs, ExecutionSpec execution, Progress progress, RoundL
                     };
             return world == null ? write.call() : Heartbeat.during(world, write);
         }
+    }
+
+    /** Then a call of it is a sample of both views, and their ratio is 1. */
+    private static boolean isSequential(Operator<?> fused) {
+        return fused.plan().name().equals(RunRecord.Execution.SEQUENTIAL);
     }
 
     private void tell(int rank, RankSite<?> site, Operator<?> fused, ViewRounds.Measured soFar) {

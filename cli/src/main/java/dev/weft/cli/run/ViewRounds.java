@@ -6,20 +6,35 @@ import dev.weft.op.Operator;
 import dev.weft.op.Operator.View;
 import dev.weft.op.Result;
 import dev.weft.op.Timeline;
+import dev.weft.report.Samples;
 import dev.weft.statistics.Quantiles;
 import java.util.Arrays;
 import java.util.function.Consumer;
+import java.util.stream.DoubleStream;
 
 /**
  * Measures the views of a problem on one rank. They alternate, so that a disturbance of the machine
  * affects all of them, and all ranks synchronize before each call.
  *
  * @param world null if the other ranks exist only as host memory
+ * @param iterations measured rounds; 0 for as many as it takes to know what overlap saves, see
+ *     docs/run-record.md
  * @param ofExample whether sequential is as in the Ascend example: the transfers of the call under
  *     test, and then its product
  */
 public record ViewRounds(
         Transport world, int warmup, int iterations, Progress progress, boolean ofExample) {
+
+    /** Rounds if no number is given: so many, and then more while they are worth it. */
+    static final int LEAST = 10;
+
+    static final int MOST = 100;
+
+    /** Time for more rounds than the least. */
+    private static final long MORE_NS = 5_000_000_000L;
+
+    /** What overlap saves is known well enough if it is known to so much of sequential's time. */
+    private static final double NARROW = 0.01;
 
     /** The least time between two reports to a listener. */
     private static final long TELL_NS = 400_000_000L;
@@ -43,6 +58,11 @@ public record ViewRounds(
 
         /** The timeline of the latest call. */
         Timeline timeline();
+
+        /** Whether these are calls of this operator, so that two of them are the same. */
+        default boolean areOf(Operator<?> operator) {
+            return false;
+        }
     }
 
     /** The times of all rounds, and what the pipelined call nearest to the median did. */
@@ -60,65 +80,136 @@ public record ViewRounds(
             public Timeline timeline() {
                 return fused.lastResult().timeline();
             }
+
+            @Override
+            public boolean areOf(Operator<?> operator) {
+                return operator == fused;
+            }
         };
     }
 
     /**
      * Collective.
      *
-     * @param sequential gathers, then multiplies; with its shard in place
+     * @param sequential gathers, then multiplies; with its shard in place. If it is the measured
+     *     operator itself, its call is made once a round and is both views
      * @param listener receives rounds now and then; null on all ranks if there is none
      */
     public Measured measure(Calls calls, Operator<?> sequential, Consumer<Measured> listener) {
-        ViewTimes times = ViewTimes.of(iterations, ofExample);
+        int least = iterations > 0 ? iterations : LEAST;
+        ViewTimes times = ViewTimes.of(iterations > 0 ? iterations : MOST, ofExample);
+        Slowest slowest = new Slowest(new double[times.rounds()], new long[times.rounds()]);
         Timeline[] timelines = new Timeline[KEPT];
         int kept = KEPT;
-        long[] slowest = new long[iterations];
-        int rounds = warmup + iterations;
         long toldNs = System.nanoTime();
-        progress.begin("measuring", rounds);
-        for (int round = 0; round < rounds; round++) {
+        long moreSinceNs = 0;
+        long beganNs = toldNs;
+        int done = 0;
+        progress.begin("measuring", warmup + least);
+        for (int round = 0; done < least || isMore(slowest, done, moreSinceNs, beganNs); round++) {
+            beganNs = System.nanoTime();
             // Warm-up rounds go to the first sample, which the first measured round overwrites.
-            int at = Math.max(0, round - warmup);
-            RankSite.together(world);
-            times.computeOnly()[at] = calls.fusedNs(View.COMPUTE_ONLY);
-            RankSite.together(world);
-            times.commOnly()[at] = calls.fusedNs(View.COMM_ONLY);
-            RankSite.together(world);
-            Result<?> gatherThenProduct = sequential.callInPlace(View.PIPELINED);
-            times.sequential()[at] = gatherThenProduct.elapsedNs();
-            times.sequentialGather()[at] = gatherThenProduct.gatherNs();
-            if (ofExample) {
-                times.baseline()[at] = times.sequential()[at];
-                RankSite.together(world);
-                times.sequentialGather()[at] = calls.fusedNs(View.COMM_ONLY);
-                times.sequential()[at] =
-                        times.sequentialGather()[at] + calls.fusedNs(View.COMPUTE_ONLY);
+            long originNs = measure(calls, sequential, times, done);
+            if (round < warmup) {
+                progress.advance(round + 1);
+                continue;
             }
-            RankSite.together(world);
-            long metNs = System.nanoTime();
-            long cpuNs = ownCpuNs();
-            times.pipelined()[at] = calls.fusedNs(View.PIPELINED);
-            times.progressCpu()[at] = ownCpuNs() - cpuNs;
-            boolean tells = listener != null && round >= warmup && isTime(toldNs);
-            if (round >= warmup) {
-                slowest[at] = slowest(times.pipelined()[at]);
-                // Clocks of different hosts have nothing in common but the barrier before.
-                long originNs = world == null || world.sharesMemory() ? 0 : metNs;
-                Timeline timeline = calls.timeline().since(originNs);
-                if (round == warmup) {
-                    kept = kept(timeline);
-                }
-                timelines[at % kept] = timeline;
+            slowest.sequential[done] = slowest(times.sequential()[done]);
+            slowest.pipelined[done] = slowest(times.pipelined()[done]);
+            Timeline timeline = calls.timeline().since(originNs);
+            if (done == 0) {
+                kept = kept(timeline);
             }
-            if (tells) {
+            timelines[done % kept] = timeline;
+            done++;
+            if (listener != null && isTime(toldNs)) {
                 toldNs = System.nanoTime();
-                listener.accept(new Measured(times.first(at + 1), timelines[at % kept]));
+                listener.accept(new Measured(times.first(done), timeline));
             }
-            progress.advance(round + 1);
+            if (done < least) {
+                progress.advance(round + 1);
+            } else if (done == least && iterations == 0) {
+                moreSinceNs = System.nanoTime();
+                progress.begin("measuring more rounds, as times vary", MORE_NS);
+            } else if (iterations == 0) {
+                progress.advance(System.nanoTime() - moreSinceNs);
+            }
         }
         progress.end();
-        return new Measured(times, timelines[nearestToMedian(slowest, kept) % kept]);
+        int nearest = nearestToMedian(Arrays.copyOf(slowest.pipelined, done), kept);
+        return new Measured(times.first(done), timelines[nearest % kept]);
+    }
+
+    /** The slowest rank's times of each round, which all ranks know. */
+    private record Slowest(double[] sequential, long[] pipelined) {
+
+        /** How far the share that overlap saves may be off. */
+        double noise(int rounds) {
+            Samples gatherFirst = samples(Arrays.stream(sequential, 0, rounds));
+            Samples overlapped = samples(Arrays.stream(pipelined, 0, rounds).asDoubleStream());
+            return overlapped.noiseOver(gatherFirst);
+        }
+
+        private static Samples samples(DoubleStream times) {
+            return new Samples(times.boxed().toList());
+        }
+    }
+
+    /** Measures one round; returns the time that its timeline is to start from. */
+    private long measure(Calls calls, Operator<?> sequential, ViewTimes times, int at) {
+        RankSite.together(world);
+        times.computeOnly()[at] = calls.fusedNs(View.COMPUTE_ONLY);
+        RankSite.together(world);
+        times.commOnly()[at] = calls.fusedNs(View.COMM_ONLY);
+        RankSite.together(world);
+        long metNs = System.nanoTime();
+        long cpuNs = ownCpuNs();
+        Result<?> gatherThenProduct = sequential.callInPlace(View.PIPELINED);
+        times.sequential()[at] = gatherThenProduct.elapsedNs();
+        times.sequentialGather()[at] = gatherThenProduct.gatherNs();
+        if (ofExample) {
+            times.baseline()[at] = times.sequential()[at];
+            RankSite.together(world);
+            times.sequentialGather()[at] = calls.fusedNs(View.COMM_ONLY);
+            times.sequential()[at] =
+                    times.sequentialGather()[at] + calls.fusedNs(View.COMPUTE_ONLY);
+        }
+        if (!ofExample && calls.areOf(sequential)) {
+            times.pipelined()[at] = times.sequential()[at];
+            RankSite.together(world);
+        } else {
+            RankSite.together(world);
+            metNs = System.nanoTime();
+            cpuNs = ownCpuNs();
+            times.pipelined()[at] = calls.fusedNs(View.PIPELINED);
+        }
+        times.progressCpu()[at] = ownCpuNs() - cpuNs;
+        // Clocks of different hosts have nothing in common but the barrier before.
+        return world == null || world.sharesMemory() ? 0 : metNs;
+    }
+
+    /**
+     * Whether another round is measured although there are enough: if nobody has given their
+     * number, the first rank decides for all. Collective.
+     */
+    private boolean isMore(Slowest slowest, int done, long sinceNs, long roundBeganNs) {
+        if (iterations > 0) {
+            return false;
+        }
+        long now = System.nanoTime();
+        boolean more = isMore(done, slowest.noise(done), now - sinceNs + (now - roundBeganNs));
+        return world == null ? more : world.exchange(more ? 1 : 0)[0] == 1;
+    }
+
+    /**
+     * Whether another round is worth it.
+     *
+     * @param noise how far the share that overlap saves may be off
+     * @param spentNs for the rounds beyond the least, with the next one
+     */
+    static boolean isMore(int done, double noise, long spentNs) {
+        // A noise that is not a number tells nothing: more rounds may.
+        return done < MOST && !(noise <= NARROW) && spentNs <= MORE_NS;
     }
 
     /** How many timelines are kept: fewer if they are long. The same on all ranks. Collective. */
