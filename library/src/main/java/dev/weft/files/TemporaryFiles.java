@@ -69,14 +69,11 @@ public final class TemporaryFiles {
             throws IOException {
         refuseIfEnded();
         if (!hooked) {
-            try {
-                Runtime.getRuntime()
-                        .addShutdownHook(
-                                new Thread(TemporaryFiles::end, "weft-remove-temporary-files"));
-            } catch (IllegalStateException e) {
-                throw new IOException("this process has been told to end", e);
-            }
-            hooked = true;
+            hooked =
+                    ShutdownHooks.add(
+                            new Thread(TemporaryFiles::end, "weft-remove-temporary-files"));
+            ended = !hooked;
+            refuseIfEnded();
         }
         FileChannel channel =
                 FileChannel.open(

@@ -1,6 +1,7 @@
 package dev.weft.bench.peers;
 
 import dev.weft.files.Folders;
+import dev.weft.files.ShutdownHooks;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -21,7 +22,10 @@ public final class BenchFolder implements AutoCloseable {
 
     public static BenchFolder create() throws IOException {
         BenchFolder folder = new BenchFolder(Files.createTempDirectory("weft-bench-"));
-        Runtime.getRuntime().addShutdownHook(folder.hook);
+        if (!ShutdownHooks.add(folder.hook)) {
+            Folders.delete(folder.path);
+            throw new IOException("told to end");
+        }
         return folder;
     }
 
@@ -41,11 +45,6 @@ public final class BenchFolder implements AutoCloseable {
     @Override
     public void close() throws IOException {
         Folders.delete(path);
-        try {
-            Runtime.getRuntime().removeShutdownHook(hook);
-        } catch (IllegalStateException e) {
-            // The JVM is going down already, and the hook finds nothing left to do.
-            System.getLogger("dev.weft").log(System.Logger.Level.DEBUG, "shutting down", e);
-        }
+        ShutdownHooks.remove(hook);
     }
 }

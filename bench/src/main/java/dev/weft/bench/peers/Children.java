@@ -1,5 +1,6 @@
 package dev.weft.bench.peers;
 
+import dev.weft.files.ShutdownHooks;
 import java.io.IOException;
 import java.util.List;
 import java.util.Set;
@@ -20,7 +21,7 @@ public final class Children {
     private static boolean ending;
 
     static {
-        Runtime.getRuntime().addShutdownHook(new Thread(Children::endAll, "weft-bench-end"));
+        ending = !ShutdownHooks.add(new Thread(Children::endAll, "weft-bench-end"));
     }
 
     private Children() {}

@@ -7,6 +7,7 @@ import dev.weft.fabric.memory.MemoryRegion;
 import dev.weft.fabric.memory.SharedParts;
 import dev.weft.fabric.memory.ShmJob;
 import dev.weft.files.PrivateFiles;
+import dev.weft.files.ShutdownHooks;
 import dev.weft.plan.Hosts;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -44,8 +45,8 @@ final class MpiHost implements AutoCloseable {
         this.rank = rank;
         this.job = job;
         this.hook = job == null ? null : new Thread(job::close, "weft-leave");
-        if (job != null) {
-            Runtime.getRuntime().addShutdownHook(hook);
+        if (job != null && !ShutdownHooks.add(hook)) {
+            throw new IOException("this process has been told to end");
         }
         int host = hosts.hostOf(rank);
         this.first = hosts.first(host);
@@ -126,22 +127,13 @@ final class MpiHost implements AutoCloseable {
             lock.close();
             if (job != null) {
                 job.close();
-                removeHook();
+                ShutdownHooks.remove(hook);
             } else if (firstIsGone) {
                 // The first rank was killed, or it would have removed the folder itself.
                 ShmJob.remove(folder);
             }
         } catch (IOException e) {
             throw new UncheckedIOException("rank " + rank + " cannot leave " + folder, e);
-        }
-    }
-
-    private void removeHook() {
-        try {
-            Runtime.getRuntime().removeShutdownHook(hook);
-        } catch (IllegalStateException e) {
-            // The JVM is already shutting down, and the hook will find nothing left to do.
-            System.getLogger("dev.weft").log(System.Logger.Level.DEBUG, "shutting down", e);
         }
     }
 }
