@@ -125,7 +125,12 @@ public final class Main implements Runnable {
             ErrorMessage.print(command.getErr(), message);
             return ExitCode.FAILED;
         } catch (LinkageError e) {
+            // Asked again wherever it matters whether this is a rank, also while an error is told.
+            MpiEnvironment.current();
             String message =
+        } catch (IllegalArgumentException e) {
+            ErrorMessage.print(command.getErr(), ErrorMessage.of(e));
+            return ExitCode.USAGE;
                     "a part of Weft cannot be loaded (%s): are there enough file handles (ulimit -n)?"
                             .formatted(e);
             ErrorMessage.print(command.getErr(), message);

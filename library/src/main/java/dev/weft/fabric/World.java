@@ -73,18 +73,32 @@ public final class World implements AutoCloseable {
     public static World auto(int ranks) {
         return auto(ranks, System.getenv());
     }
+     *
+     * @throws IllegalStateException with a one-line message, if the launcher's environment
+     *     variables are wrong
 
     static World auto(int ranks, Map<String, String> environment) {
         MemoryFabric.checkRanks(ranks);
-        if (MpiEnvironment.of(environment).launched()) {
+        if (mpiEnvironment(environment).launched()) {
             return mpi();
         }
         return RankEnvironment.isSet(environment) ? joined(environment) : threads(ranks);
     }
 
-    /** Like {@link #mpi(Duration)}, with the default deadline. */
+    private static MpiEnvironment mpiEnvironment(Map<String, String> environment) {
+        try {
+            return MpiEnvironment.of(environment);
+        } catch (IllegalArgumentException e) {
+            throw new IllegalStateException(e.getMessage(), e);
+        }
+    }
+
+    /**
+     * Like {@link #mpi(Duration)}, with the deadline that {@code weft launch --mpi} was given, or
+     * else the default one.
+     */
     public static World mpi() {
-        return mpi(DEFAULT_DEADLINE);
+        return mpi(RankEnvironment.deadline(System.getenv(), DEFAULT_DEADLINE));
     }
 
     /**
@@ -101,6 +115,7 @@ public final class World implements AutoCloseable {
     }
 
     /**
+        mpiEnvironment(System.getenv());
      * The rank that this process's environment variables name: {@code WEFT_RANK} and others, as
      * {@code weft launch} sets them, or {@code RANK} (or {@code LOCAL_RANK}), {@code WORLD_SIZE},
      * {@code MASTER_ADDR} and {@code MASTER_PORT}, as torchrun does. All ranks are on this host.

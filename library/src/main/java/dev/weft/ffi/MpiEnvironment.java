@@ -27,25 +27,20 @@ public record MpiEnvironment(Optional<MpiFamily> family, OptionalInt rank, Optio
     }
 
     /**
-     * @throws IllegalArgumentException if a rank or a size is not a number
+     * @throws IllegalArgumentException with a one-line message, if a rank or a size is not a
+     *     number, or the rank is not below the size
      */
     public static MpiEnvironment of(Map<String, String> environment) {
         // Open MPI first: under srun it finds PMI's variables as well.
         if (OPEN_MPI_SIGNS.stream().anyMatch(environment::containsKey)) {
-            return new MpiEnvironment(
-                    Optional.of(MpiFamily.OPEN_MPI),
-                    first(environment, "OMPI_COMM_WORLD_RANK", "PMIX_RANK"),
-                    first(
-                            environment,
-                            "OMPI_COMM_WORLD_SIZE",
-                            "SLURM_STEP_NUM_TASKS",
-                            "SLURM_NTASKS"));
+            return launched(
+                    MpiFamily.OPEN_MPI,
+                    environment,
+                    List.of("OMPI_COMM_WORLD_RANK", "PMIX_RANK"),
+                    List.of("OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"));
         }
         if (MPICH_SIGNS.stream().anyMatch(environment::containsKey)) {
-            return new MpiEnvironment(
-                    Optional.of(MpiFamily.MPICH),
-                    first(environment, "PMI_RANK"),
-                    first(environment, "PMI_SIZE"));
+            return launched(MpiFamily.MPICH, environment, List.of("PMI_RANK"), List.of("PMI_SIZE"));
         }
         return new MpiEnvironment(Optional.empty(), OptionalInt.empty(), OptionalInt.empty());
     }
@@ -55,25 +50,46 @@ public record MpiEnvironment(Optional<MpiFamily> family, OptionalInt rank, Optio
         return family.isPresent();
     }
 
-    private static OptionalInt first(Map<String, String> environment, String... names) {
-        for (String name : names) {
-            String value = environment.get(name);
-            if (value != null) {
-                return OptionalInt.of(number(name, value));
-            }
+    /** The first variable of each list that is set counts. */
+    private static MpiEnvironment launched(
+            MpiFamily family,
+            Map<String, String> environment,
+            List<String> ranks,
+            List<String> sizes) {
+        Optional<String> rankName = ranks.stream().filter(environment::containsKey).findFirst();
+        Optional<String> sizeName = sizes.stream().filter(environment::containsKey).findFirst();
+        OptionalInt rank = number(environment, rankName, 0);
+        OptionalInt size = number(environment, sizeName, 1);
+        if (rank.isPresent() && size.isPresent() && rank.getAsInt() >= size.getAsInt()) {
+            throw new IllegalArgumentException(
+                    "%s=%s and %s=%s in the environment: expected a rank below the number of ranks"
+                            .formatted(
+                                    rankName.get(),
+                                    rank.getAsInt(),
+                                    sizeName.get(),
+                                    size.getAsInt()));
         }
-        return OptionalInt.empty();
+        return new MpiEnvironment(Optional.of(family), rank, size);
     }
 
-    private static int number(String name, String value) {
-        try {
-            return Integer.parseUnsignedInt(value);
-        } catch (NumberFormatException e) {
-            throw new IllegalArgumentException(
-                    name
-                            + (value.matches("[!-~]{0,60}") ? "=" + value : " is not a number")
-                            + " in the environment: expected a number from 0",
-                    e);
+    private static OptionalInt number(
+            Map<String, String> environment, Optional<String> name, int least) {
+        if (name.isEmpty()) {
+            return OptionalInt.empty();
         }
+        String value = environment.get(name.get());
+        try {
+            int number = Integer.parseInt(value);
+            if (number >= least) {
+                return OptionalInt.of(number);
+            }
+        } catch (NumberFormatException e) {
+            // Reported below, with the value.
+        }
+        throw new IllegalArgumentException(
+                name.get()
+                        + (value.matches("[!-~]{0,60}") ? "=" + value : " is not a number")
+                        + " in the environment: expected a number from "
+                        + least);
     }
 }

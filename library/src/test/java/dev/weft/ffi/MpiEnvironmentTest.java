@@ -80,6 +80,32 @@ class MpiEnvironmentTest {
     }
 
     @Test
+    void sizesAndRanksThatCannotBeAreToldWithTheirValues() {
+        assertRefused(
+                Map.of("OMPI_COMM_WORLD_RANK", "0", "OMPI_COMM_WORLD_SIZE", "0"),
+                "OMPI_COMM_WORLD_SIZE=0 in the environment: expected a number from 1");
+        assertRefused(
+                Map.of("PMI_RANK", "0", "PMI_SIZE", "-1"),
+                "PMI_SIZE=-1 in the environment: expected a number from 1");
+        assertRefused(
+                Map.of("PMIX_RANK", "0", "SLURM_NTASKS", "x"),
+                "SLURM_NTASKS=x in the environment: expected a number from 1");
+        // Beyond what an int holds, but not what an unsigned one does.
+        assertRefused(
+                Map.of("PMI_RANK", "4294967295"),
+                "PMI_RANK=4294967295 in the environment: expected a number from 0");
+        assertRefused(
+                Map.of("PMI_RANK", "2", "PMI_SIZE", "2"),
+                "PMI_RANK=2 and PMI_SIZE=2 in the environment: expected a rank below the number of"
+                        + " ranks");
+    }
+
+    private static void assertRefused(Map<String, String> environment, String message) {
+        var e = assertThrows(IllegalArgumentException.class, () -> MpiEnvironment.of(environment));
+        assertEquals(message, e.getMessage());
+    }
+
+    @Test
     void whatIsNoLineIsNotRepeated() {
         for (String value : List.of("1\n2", "\u001b[31m", "9".repeat(500))) {
             IllegalArgumentException e =

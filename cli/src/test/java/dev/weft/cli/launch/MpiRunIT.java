@@ -193,6 +193,24 @@ class MpiRunIT {
         assertRefused(other, setup.environment("WEFT_MPIRUN", other).run());
     }
 
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "OMPI_COMM_WORLD_RANK=x",
+                "PMI_RANK=-1",
+                "PMI_SIZE=0",
+                "PMI_RANK=2 PMI_SIZE=2"
+            })
+    void anEnvironmentThatCannotBeIsRefused(String variables) throws Exception {
+        ChildProcess.Setup setup = ChildProcess.weft(folder, "run");
+        for (String variable : variables.split(" ")) {
+            setup.environment(variable.split("=")[0], variable.split("=")[1]);
+        }
+        ChildProcess run = setup.run();
+        assertRefused(variables.replace(" ", " and ") + " in the environment: expected", run);
+        assertEquals(1, run.err().lines().count(), run::toString);
+    }
+
     @Test
     void optionsOfMpirunNeedIt() {
         Invocation threads = Invocation.of("run", "--launcher", "threads", "--hostfile", "h.txt");

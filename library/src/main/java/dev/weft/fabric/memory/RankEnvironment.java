@@ -17,7 +17,7 @@ public final class RankEnvironment {
     static final String RANK = "WEFT_RANK";
     static final String RANKS = "WEFT_RANKS";
     static final String FOLDER = "WEFT_JOB";
-    static final String DEADLINE_MS = "WEFT_DEADLINE_MS";
+    public static final String DEADLINE_MS = "WEFT_DEADLINE_MS";
     static final String TOKEN = "WEFT_TOKEN";
 
     private static final String TORCHRUN_RANK = "RANK";
@@ -49,7 +49,8 @@ public final class RankEnvironment {
             throw new IllegalArgumentException(
                     """
                     environment variable %s is not set, so nobody has started this process as a \
-                    rank: expected a start by ./weft launch -n RANKS -- PROGRAM, or by torchrun"""
+                    rank: expected a start by ./weft launch -n RANKS -- PROGRAM, or by torchrun\
+                    """
                             .formatted(RANK));
         }
         int ranks = number(variables, RANKS);
@@ -67,13 +68,15 @@ public final class RankEnvironment {
             throw new IllegalArgumentException(
                     """
                     environment variable %s is not set: expected the one of the command that made \
-                    %s and starts its ranks"""
+                    %s and starts its ranks\
+                    """
                             .formatted(TOKEN, folder));
         }
         return Rendezvous.join(Path.of(folder), rank, ranks, token, deadline);
     }
 
-    private static Duration deadline(Map<String, String> variables, Duration defaultDeadline) {
+    /** The deadline of the command that started this rank; the default if it names none. */
+    public static Duration deadline(Map<String, String> variables, Duration defaultDeadline) {
         Duration deadline =
                 variables.containsKey(DEADLINE_MS)
                         ? Duration.ofMillis(number(variables, DEADLINE_MS))
@@ -108,7 +111,8 @@ public final class RankEnvironment {
             throw new IllegalArgumentException(
                     """
                     %s ranks of which %s are on this host, %s=%s: expected all on this host and \
-                    its name or localhost; ranks on several hosts need MPI (World.mpi, mpirun)"""
+                    its name or localhost; ranks on several hosts need MPI (World.mpi, mpirun)\
+                    """
                             .formatted(
                                     ranks,
                                     here,
@@ -120,7 +124,8 @@ public final class RankEnvironment {
         return Rendezvous.join(ShmJob.torchrunFolder(run), rank, ranks, RunToken.NONE, deadline);
     }
 
-    private static boolean isHere(String host) {
+    /** Whether the name or address is one of this host's. */
+    public static boolean isHere(String host) {
         if (host == null || host.isEmpty()) {
             return false;
         }
