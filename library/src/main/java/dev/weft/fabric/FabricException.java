@@ -2,7 +2,9 @@ package dev.weft.fabric;
 
 import java.util.Optional;
 
-/** A wait for a peer that cannot complete. The world cannot be used any more. */
+/**
+ * A wait for a peer that cannot complete. The world cannot be used any more: a new one is needed.
+ */
 public abstract sealed class FabricException extends RuntimeException
         permits CorruptSignalException, PeerFailedException, PeerLostException, StallException {
 

@@ -25,7 +25,8 @@ import java.util.Map;
  * }</pre>
  *
  * <p>If a rank throws, the waits of all other ranks end with an error, and the world cannot be used
- * any more. A world is used by one thread.
+ * any more: close it and make a new one. Ranks that are processes cannot meet a second time, so
+ * they have to be started again. A world is used by one thread.
  */
 public final class World implements AutoCloseable {
 
@@ -34,6 +35,9 @@ public final class World implements AutoCloseable {
 
     private final MemoryFabric[] fabrics;
     private final Runnable release;
+
+    /** What ended the first run that failed, or null. */
+    private Throwable failure;
 
     private World(MemoryFabric[] fabrics, Runnable release) {
         this.fabrics = fabrics;
@@ -69,13 +73,13 @@ public final class World implements AutoCloseable {
      * The world that this process was started for: a rank under MPI ({@link #mpi}), a rank that
      * {@code weft launch} or torchrun started ({@link #joined}), or, if neither, a world of {@code
      * ranks} threads. So the same program runs in all three ways.
+     *
+     * @throws IllegalStateException with a one-line message, if the launcher's environment
+     *     variables are wrong
      */
     public static World auto(int ranks) {
         return auto(ranks, System.getenv());
     }
-     *
-     * @throws IllegalStateException with a one-line message, if the launcher's environment
-     *     variables are wrong
 
     static World auto(int ranks, Map<String, String> environment) {
         MemoryFabric.checkRanks(ranks);
@@ -111,11 +115,11 @@ public final class World implements AutoCloseable {
      */
     public static World mpi(Duration deadline) {
         MemoryFabric.checkDeadline(deadline);
+        mpiEnvironment(System.getenv());
         return new World(new MemoryFabric[] {MpiProcess.join(deadline)}, () -> {});
     }
 
     /**
-        mpiEnvironment(System.getenv());
      * The rank that this process's environment variables name: {@code WEFT_RANK} and others, as
      * {@code weft launch} sets them, or {@code RANK} (or {@code LOCAL_RANK}), {@code WORLD_SIZE},
      * {@code MASTER_ADDR} and {@code MASTER_PORT}, as torchrun does. All ranks are on this host.
@@ -142,6 +146,12 @@ public final class World implements AutoCloseable {
 
     /** Runs the function once per rank of this process and returns the results in rank order. */
     public <T> List<T> call(Function<T> function) {
+        if (failure != null) {
+            throw new IllegalStateException(
+                    "this world has failed before (%s): expected a new World; under MPI, new processes"
+                            .formatted(failure.getMessage()),
+                    failure);
+        }
         List<Outcome<T>> outcomes = new ArrayList<>();
         for (MemoryFabric fabric : fabrics) {
             fabric.health.present();
@@ -173,20 +183,21 @@ public final class World implements AutoCloseable {
     }
 
     /** Throws the first cause; the errors of its peers are added as suppressed ones. */
-    private static <T> void rethrow(List<Outcome<T>> outcomes) {
+    private <T> void rethrow(List<Outcome<T>> outcomes) {
         Throwable cause = null;
         for (Outcome<T> outcome : outcomes) {
-            Throwable failure = outcome.failure;
-            if (failure != null
+            Throwable own = outcome.failure;
+            if (own != null
                     && (cause == null
                             || cause instanceof PeerFailedException
-                                    && !(failure instanceof PeerFailedException))) {
-                cause = failure;
+                                    && !(own instanceof PeerFailedException))) {
+                cause = own;
             }
         }
         if (cause == null) {
             return;
         }
+        failure = cause;
         for (Outcome<T> outcome : outcomes) {
             if (outcome.failure != null && outcome.failure != cause) {
                 cause.addSuppressed(outcome.failure);

@@ -246,7 +246,10 @@ public abstract class Operator<M> implements AutoCloseable {
         Throwable cause = failure.get();
         if (closed || cause != null) {
             throw new IllegalStateException(
-                    closed ? "the operator is closed" : "the operator has failed", cause);
+                    closed
+                            ? "the operator is closed"
+                            : "the operator has failed, and its world with it: make a new World",
+                    cause);
         }
         if (started - awaited == mostUnderWay) {
             throw new IllegalStateException(

@@ -33,6 +33,36 @@ class WorldTest {
     }
 
     @Test
+    void anMpiRankThatCannotBeIsToldWithItsValues() {
+        Map<String, String> environment = Map.of("PMI_RANK", "2", "PMI_SIZE", "2");
+        String message =
+                assertThrows(IllegalStateException.class, () -> World.auto(3, environment))
+                        .getMessage();
+        assertTrue(message.startsWith("PMI_RANK=2 and PMI_SIZE=2 in the environment"), message);
+    }
+
+    @Test
+    void aWorldThatHasFailedSaysThatANewOneIsNeeded() {
+        try (World world = World.threads(2)) {
+            World.Body failing =
+                    fabric -> {
+                        if (fabric.rank() == 1) {
+                            throw new IllegalArgumentException("no such layer");
+                        }
+                        fabric.barrier();
+                    };
+            assertThrows(IllegalArgumentException.class, () -> world.run(failing));
+            String message =
+                    assertThrows(IllegalStateException.class, () -> world.run(fabric -> {}))
+                            .getMessage();
+            assertEquals(
+                    "this world has failed before (no such layer): expected a new World; under MPI,"
+                            + " new processes",
+                    message);
+        }
+    }
+
+    @Test
     void arraysOnTheHeapAreMultipliedAndAFutureTellsOfTheEnd() {
         Shards shards = Shards.of(2, 1);
         Matrix a =

@@ -245,7 +245,9 @@ class FailureTest {
             Operator<Matrix> op, Matrix shard, Throwable cause) {
         IllegalStateException refusal =
                 assertThrows(IllegalStateException.class, () -> op.call(shard));
-        assertEquals("the operator has failed", refusal.getMessage());
+        assertEquals(
+                "the operator has failed, and its world with it: make a new World",
+                refusal.getMessage());
         assertSame(cause, refusal.getCause());
         assertThrows(IllegalStateException.class, op::nextShard);
         assertThrows(IllegalStateException.class, () -> op.callInPlace(View.COMPUTE_ONLY));
