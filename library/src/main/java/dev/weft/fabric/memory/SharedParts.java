@@ -20,6 +20,9 @@ import java.util.BitSet;
  */
 public final class SharedParts {
 
+    /** The text of ENOSPC; Java has no other sign of it. */
+    static final String NO_SPACE = "No space left on device";
+
     private final MemoryFabric fabric;
     private final Path folder;
     private final String name;
@@ -89,16 +92,26 @@ public final class SharedParts {
             Files.deleteIfExists(file);
             Path folder = file.getParent();
             throw new IOException(
-                    """
-                    cannot reserve %s bytes of shared memory in %s (%s): %s bytes are free there; \
-                    make it larger, or set WEFT_SHM_DIR to a folder with room"""
-                            .formatted(
-                                    bytes,
-                                    folder,
-                                    e.getMessage(),
-                                    Files.getFileStore(folder).getUsableSpace()),
+                    "cannot reserve %s bytes of shared memory in %s (%s): %s"
+                            .formatted(bytes, folder, e.getMessage(), room(folder, bytes, e)),
                     e);
         }
+    }
+
+    /** What to do about a file that could not be created; bytes or inodes may be used up. */
+    static String room(Path folder, long bytes, IOException e) throws IOException {
+        long free = Files.getFileStore(folder).getUsableSpace();
+        boolean full = String.valueOf(e.getMessage()).contains(NO_SPACE);
+        return full && free >= bytes
+                ? """
+                %s bytes are free there, but no inodes for more files (df -i); remove files, or set \
+                WEFT_SHM_DIR to a folder with room\
+                """
+                        .formatted(free)
+                : """
+                %s bytes are free there; make it larger, or set WEFT_SHM_DIR to a folder with room\
+                """
+                        .formatted(free);
     }
 
     public static MemorySegment map(Path file, Arena arena) throws IOException {

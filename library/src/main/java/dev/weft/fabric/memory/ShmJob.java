@@ -37,6 +37,9 @@ public final class ShmJob implements AutoCloseable {
     /** Random bytes of a folder's name, so that it cannot be guessed. */
     private static final int NAME_BYTES = 16;
 
+    /** With this much free, what cannot be created is a file, for want of inodes. */
+    private static final long HEADROOM_BYTES = 1 << 16;
+
     /** Marks the name of a folder until its starter holds the lock in it. */
     private static final String UNFINISHED = "new-";
 
@@ -62,8 +65,9 @@ public final class ShmJob implements AutoCloseable {
     }
 
     static ShmJob create(Path chosen) {
+        Path shared = null;
         try {
-            Path shared = PrivateFiles.guarded(chosen);
+            shared = PrivateFiles.guarded(chosen);
             String prefix = userPrefix();
             cleanStale(shared, prefix);
             byte[] random = new byte[NAME_BYTES];
@@ -82,7 +86,19 @@ public final class ShmJob implements AutoCloseable {
                             StandardCopyOption.ATOMIC_MOVE);
             return new ShmJob(folder, lock);
         } catch (IOException e) {
-            throw new UncheckedIOException("cannot prepare shared memory: " + e.getMessage(), e);
+            throw new UncheckedIOException(
+                    "cannot prepare shared memory: " + e.getMessage() + room(shared, e), e);
+        }
+    }
+
+    /** What to do if there is no room for the folder and the lock in it; empty otherwise. */
+    private static String room(Path shared, IOException e) {
+        try {
+            boolean full = String.valueOf(e.getMessage()).contains(SharedParts.NO_SPACE);
+            return full ? ": " + SharedParts.room(shared, HEADROOM_BYTES, e) : "";
+        } catch (IOException unknown) {
+            e.addSuppressed(unknown);
+            return "";
         }
     }
 

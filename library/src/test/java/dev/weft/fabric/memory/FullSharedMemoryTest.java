@@ -69,6 +69,24 @@ class FullSharedMemoryTest {
     }
 
     @Test
+    void aFileSystemWithoutInodesSaysSo() throws Exception {
+        // The folder itself is one.
+        assertTrue(isDone("mount", "-o", "remount,nr_inodes=2", "" + small));
+        PrivateFiles.create(small.resolve("first")).close();
+        String message =
+                assertThrows(
+                                IOException.class,
+                                () -> SharedParts.reserve(small.resolve("second"), 1000))
+                        .getMessage();
+        assertTrue(message.contains("but no inodes for more files (df -i)"), message);
+        assertFalse(message.contains("make it larger"), message);
+        Path above = small;
+        String starter =
+                assertThrows(UncheckedIOException.class, () -> ShmJob.create(above)).getMessage();
+        assertTrue(starter.contains("but no inodes for more files (df -i)"), starter);
+    }
+
+    @Test
     void oneRankWithoutRoomEndsTheAllocationOnAll() throws IOException {
         Path folder = PrivateFiles.folder(small.resolve("job"));
         ThreadGroupRun threads = new ThreadGroupRun();
