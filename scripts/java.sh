@@ -83,7 +83,7 @@ java_command() {
     # The serial collector: many ranks share a machine, and a steady call allocates nothing.
     java=("$jdk/bin/java"
         --enable-native-access=ALL-UNNAMED
-        -XX:+UseSerialGC -XX:-UsePerfData
+        -XX:+UseSerialGC -XX:-UsePerfData -XX:+DisplayVMOutputToStderr
         -Xlog:disable "-Xlog:all=error,cds*=off,aot*=off:stderr")
     if [ -s "$archive" ]; then
         java+=("-XX:AOTCache=$archive")
@@ -93,6 +93,25 @@ java_command() {
         java+=("-Dweft.cuda.kernels=$home/kernels")
     fi
     java+=(-cp "$class_path")
+}
+
+# With little memory or few processes Java may not start, and hardly says why: where there is such a limit, tries it first.
+# Expects the array java.
+check_limits() {
+    local code=0 told pids=max
+    [ ! -r /sys/fs/cgroup/pids.max ] || read -r pids </sys/fs/cgroup/pids.max || true
+    case "$(ulimit -v) $(ulimit -u) $pids" in
+        unlimited\ [0-9][0-9][0-9][0-9]*\ max | unlimited\ [0-9][0-9][0-9][0-9]*\ [0-9][0-9][0-9][0-9]*) return 0 ;;
+        unlimited\ unlimited\ max | unlimited\ unlimited\ [0-9][0-9][0-9][0-9]*) return 0 ;;
+    esac
+    # Unquoted on purpose, as in weft.
+    # shellcheck disable=SC2086
+    told=$("${java[@]}" ${WEFT_JAVA_OPTS:-} -version 2>&1) || code=$?
+    if [ $code -ne 0 ]; then
+        say "Java cannot start (exit code $code${told:+: ${told##*$'\n'}}): limits are $(ulimit -v) KiB of memory" \
+            "(ulimit -v), $(ulimit -u) processes (ulimit -u), $pids processes of the cgroup (pids.max)"
+        exit 1
+    fi
 }
 
 require_maven() {

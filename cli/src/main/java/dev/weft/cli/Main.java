@@ -120,7 +120,11 @@ public final class Main implements Runnable {
         try {
             return command.execute(arguments);
         } catch (OutOfMemoryError e) {
-            String message = "not enough memory for this problem: " + e.getMessage();
+            boolean threads = String.valueOf(e.getMessage()).contains("native thread");
+            String message =
+                    threads
+                            ? ErrorMessage.of(e)
+                            : "not enough memory for this problem: " + e.getMessage();
             RankFailure.tellStarter(new RunFailedException(message), false);
             ErrorMessage.print(command.getErr(), message);
             return ExitCode.FAILED;

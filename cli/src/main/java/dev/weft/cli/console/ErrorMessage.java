@@ -21,10 +21,15 @@ public final class ErrorMessage {
         err.flush();
     }
 
-    /** Exceptions about files name only the file. */
+    /** Exceptions about files name only the file; those about limits, no limit. */
     public static String of(Throwable failure) {
+        String text = text(failure);
+        return text + Limits.hint(text);
+    }
+
+    private static String text(Throwable failure) {
         if (failure instanceof UncheckedIOException && failure.getMessage() == null) {
-            return of(failure.getCause());
+            return text(failure.getCause());
         }
         String text = failure.getMessage() == null ? failure.toString() : failure.getMessage();
         return switch (failure) {

@@ -1,7 +1,9 @@
 package dev.weft.cli.console;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.IOException;
 import org.junit.jupiter.api.Test;
 
 class ErrorMessageTest {
@@ -15,5 +17,22 @@ class ErrorMessageTest {
         assertEquals("failed", ErrorMessage.oneLine(""));
         assertEquals("x".repeat(900), ErrorMessage.oneLine("x".repeat(900)));
         assertEquals("x".repeat(897) + "...", ErrorMessage.oneLine("x".repeat(901)));
+    }
+
+    @Test
+    void theLimitThatAnErrorComesFromIsNamed() {
+        assertEquals("a.npy: cut short", ErrorMessage.of(new IOException("a.npy: cut short")));
+        String files = ErrorMessage.of(new IOException("a.npy: Too many open files"));
+        assertTrue(
+                files.matches(
+                        "a.npy: Too many open files: the limit of open files \\(ulimit -n\\) is"
+                            + " .+"),
+                files);
+        String threads = ErrorMessage.of(new OutOfMemoryError("unable to create native thread"));
+        assertTrue(
+                threads.matches(
+                        "unable to create native thread: the limit of processes and threads"
+                                + " \\(ulimit -u\\) is .+, that of the cgroup \\(pids.max\\) .+"),
+                threads);
     }
 }

@@ -76,7 +76,7 @@ class ProcessesIT {
         Path json = folder.resolve("r.json");
         assertSuccess(
                 weft("-n 4 --gm 100 --gk 64 --gn 33 --dtype bf16 --algorithm bidirectional-ring"
-                                + " --shards 40,0,59,1 --engine scalar --warmup 1 --iterations 2 --json "
+                         + " --shards 40,0,59,1 --engine scalar --warmup 1 --iterations 2 --json "
                                 + json)
                         .run());
         String record = Files.readString(json);
@@ -238,6 +238,36 @@ class ProcessesIT {
         assertTrue(run.err().contains("weft: "), run::toString);
         assertFalse(run.err().contains("\tat "), run::toString);
         shared.assertEmpty();
+    }
+
+    /** Java starts, and its ranks cannot be started. */
+    @Test
+    void tooFewFileHandlesForRanksAreNamed() throws Exception {
+        ChildProcess run = weft("-n 2 " + SHORT).after("ulimit -n 20").run();
+        assertEquals(ExitCode.FAILED, run.code(), run::toString);
+        assertTrue(
+                run.complaint().contains(": the limit of open files (ulimit -n) is "),
+                run::toString);
+        shared.assertEmpty();
+    }
+
+    /** Java itself says nothing, or something on standard output. */
+    @ParameterizedTest
+    @ValueSource(ints = {200_000, 1_000_000})
+    void aJavaThatCannotStartIsOneLine(int kibibytes) throws Exception {
+        ChildProcess run =
+                ChildProcess.of(folder, List.of(ChildProcess.SCRIPT.toString(), "run"))
+                        .after("ulimit -v " + kibibytes)
+                        .run();
+        assertEquals(ExitCode.FAILED, run.code(), run::toString);
+        assertTrue(
+                run.complaint()
+                        .matches(
+                                "weft: Java cannot start \\(exit code [0-9]+.*\\): limits are "
+                                        + kibibytes
+                                        + " KiB of memory .*"),
+                run::toString);
+        assertEquals("", run.out());
     }
 
     /** Ranks cannot leave their ends there either, and nothing stands before the one message. */
