@@ -2,6 +2,7 @@ package dev.weft.cli.data;
 
 import dev.weft.cli.console.UsageException;
 import dev.weft.cli.options.ReportOptions;
+import dev.weft.files.TemporaryFiles;
 import dev.weft.sim.Machines;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -89,9 +90,12 @@ public final class CommandFiles {
         return writes("--report", options.report).writes("--trace", options.trace);
     }
 
-    /** Refuses an output that is an input. */
+    /** Refuses an output that is an input, and has what killed ranks leave beside it removed. */
     public CommandFiles check() {
         for (Named output : outputs) {
+            if (output.resolved.getParent() != null) {
+                TemporaryFiles.watch(output.resolved.getParent());
+            }
             for (Named input : inputs) {
                 if (output.isSameAs(input.resolved)) {
                     throw output.refusal(
@@ -122,8 +126,8 @@ public final class CommandFiles {
             for (Named input : inputs) {
                 if (input.isSameAs(file)) {
                     throw input.refusal(
-                            ("would be replaced, as %s of --data-dir %s: move it away, or name another"
-                                            + " folder")
+                            ("would be replaced, as %s of --data-dir %s: move it away, or name"
+                                 + " another folder")
                                     .formatted(name, dataFolder));
                 }
             }

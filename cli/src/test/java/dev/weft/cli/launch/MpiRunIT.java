@@ -404,6 +404,28 @@ class MpiRunIT {
         File full = new File("/dev/full");
         assumeTrue(full.exists(), "no /dev/full here");
         assertFailed(
+    /** By a process that is killed while it writes, as the first rank may be. */
+    @Test
+    void whatAKilledRankHasHalfWrittenIsRemoved() throws Exception {
+        Path reports = Files.createDirectory(folder.resolve("reports"));
+        ChildProcess half =
+                ChildProcess.java(
+                                folder,
+                                "dev.weft.cli.data.TemporaryFilesIT",
+                                List.of(reports.resolve("r.html").toString()))
+                        .to(ProcessBuilder.Redirect.PIPE)
+                        .start();
+        assertEquals('+', half.process().getInputStream().read(), "half of it is written");
+        half.process().toHandle().destroyForcibly();
+        half.code();
+        assertEquals(1, names(reports).size());
+        String options = "-n 2 --mpi-args --no-such-option --report " + reports.resolve("r.html");
+        assertFailed(
+                "weft: mpirun ended with exit code [0-9]+ before any rank had come up.*",
+                launch(MpiFamily.OPEN_MPI, SHORT + options).run());
+        assertEquals(List.of(), names(reports));
+    }
+
                 "weft: cannot write to standard output: No space left on device",
                 launch(MpiFamily.OPEN_MPI, "-n 2 --json - " + SHORT)
                         .to(ProcessBuilder.Redirect.to(full))
