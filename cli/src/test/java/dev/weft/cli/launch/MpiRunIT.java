@@ -250,9 +250,11 @@ class MpiRunIT {
 
     private ChildProcess startEndless(MpiFamily family, String arguments) throws Exception {
         Path shared = Files.createDirectory(folder.resolve("shared"));
+        Path temporary = Files.createDirectory(folder.resolve("tmp"));
         // A group of its own, as a terminal gives to each command.
         return launch(family, ENDLESS + arguments)
                 .environment(SharedMemory.VARIABLE, shared)
+                .environment("TMPDIR", temporary)
                 .under(List.of("setsid"))
                 .interruptible()
                 .start();
@@ -268,6 +270,8 @@ class MpiRunIT {
     /** Ours, and Open MPI's segments of this job. */
     private void assertNothingIsLeft(String jobOrNull) throws Exception {
         assertEquals(List.of(), names(folder.resolve("shared")));
+        // Open MPI has a folder for each of its daemons there.
+        assertEquals(List.of(), names(folder.resolve("tmp")));
         if (jobOrNull != null && Files.isDirectory(Path.of("/dev/shm"))) {
             String number = "." + Long.toHexString(Long.parseLong(jobOrNull)) + ".";
             List<String> left =
