@@ -16,6 +16,7 @@ import dev.weft.cli.diagnosis.FailureDiagnosis;
 import dev.weft.cli.diagnosis.FailureTable;
 import dev.weft.cli.diagnosis.RankFailure;
 import dev.weft.cli.launch.LaunchCommand;
+import dev.weft.cli.launch.MpiRank;
 import dev.weft.cli.launch.TerminationSignal;
 import dev.weft.cli.run.RankCommand;
 import dev.weft.cli.run.RunCommand;
@@ -26,6 +27,7 @@ import dev.weft.cli.verify.VerifyCommand;
 import dev.weft.cli.view.ReportCommand;
 import dev.weft.fabric.FabricException;
 import dev.weft.ffi.MpiEnvironment;
+import dev.weft.files.ShutdownHooks;
 import java.io.PrintWriter;
 import java.util.List;
 import java.util.Map;
@@ -103,15 +105,20 @@ public final class Main implements Runnable {
                                         + ErrorMessage.oneLine(
                                                 "thread %s failed: %s"
                                                         .formatted(thread.getName(), failure))));
-        Runtime.getRuntime().addShutdownHook(new Thread(Main::tellOfSignal, "weft-signal"));
+        Thread hook = new Thread(Main::tellOfSignal, "weft-signal");
+        if (!ShutdownHooks.add(hook)) {
+            tellOfSignal();
+        }
         System.exit(StandardOutput.execute(commandLine(arguments), arguments));
     }
 
-    /** Names the signal that ends the process; ranks under MPI do so themselves. */
+    /** Names the signal that ends the process. */
     private static void tellOfSignal() {
-        if (!MpiEnvironment.current().launched()) {
-            TerminationSignal.received()
-                    .ifPresent(signal -> System.err.println("weft: ended by " + signal));
+        String signal = TerminationSignal.received().orElse(null);
+        if (signal != null && MpiEnvironment.current().launched()) {
+            MpiRank.tellOfSignalBefore();
+        } else if (signal != null) {
+            System.err.println("weft: ended by " + signal);
         }
     }
 
@@ -198,6 +205,10 @@ public final class Main implements Runnable {
             tellOfRanks(e, err);
         } else if (!told || !RankFailure.isHeardByStarter()) {
             ErrorMessage.print(err, ErrorMessage.of(failure));
+        if (failure instanceof RunFailedException && TerminationSignal.received().isPresent()) {
+            // The signal is reported when the process ends; this only followed from it.
+            return ExitCode.FAILED;
+        }
         }
         if (failure instanceof RunFailedException e) {
             ErrorMessage.print(err, e.details());

@@ -7,6 +7,7 @@ import dev.weft.cli.message.RankLines;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.World;
 import dev.weft.ffi.MpiEnvironment;
+import dev.weft.files.ShutdownHooks;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.time.Duration;
@@ -20,6 +21,12 @@ public final class MpiRank {
 
     /** How often the first rank says that it runs. */
     private static final Duration ALIVE_EVERY = Duration.ofSeconds(1);
+
+    /** Whether a rank of this process tells of signals by itself. */
+    private static volatile boolean begun;
+
+    /** Whether this process ends because the command that started it is gone. */
+    private static volatile boolean gone;
 
     private final Duration deadline;
 
@@ -48,7 +55,10 @@ public final class MpiRank {
 
     private int call(World.Function<Integer> part) {
         Thread hook = new Thread(MpiRank::tellOfSignal, "weft-told-to-end");
-        Runtime.getRuntime().addShutdownHook(hook);
+        if (!ShutdownHooks.add(hook)) {
+            throw RankProcesses.toldToEnd();
+        }
+        begun = true;
         boolean tells = RankFailure.isHeardByStarter() && rank() == 0;
         int code = ExitCode.FAILED;
         try {
@@ -73,7 +83,7 @@ public final class MpiRank {
             code = ExitCode.USAGE;
             throw e;
         } finally {
-            RankProcesses.removeHook(hook);
+            ShutdownHooks.remove(hook);
             if (tells) {
                 tellExit(code);
             }
@@ -88,8 +98,18 @@ public final class MpiRank {
         Thread.ofPlatform().daemon().name(name).start(work);
     }
 
+    /** Tells of a signal that has ended this process before it came to its part. */
+    public static void tellOfSignalBefore() {
+        if (!begun) {
+            tellOfSignal();
+        }
+    }
+
     /** Launchers end all ranks when one dies, and leave no time for more than this. */
     private static void tellOfSignal() {
+        if (gone) {
+            return;
+        }
         String signal = TerminationSignal.received().orElse("a signal");
         if (RankFailure.isHeardByStarter()) {
             RankLines.tell(rank(), new MpiRankMessages.Signal(signal));
@@ -113,6 +133,9 @@ public final class MpiRank {
             Fabric joined = world;
             if (joined == null) {
                 // The others have not met this rank yet: mpirun ends them.
+                gone = true;
+                RankFailure.tellStarter(
+                        new IllegalStateException(MpiRankMessages.STARTER_GONE), false);
                 System.exit(ExitCode.FAILED);
             } else {
                 joined.fail(new IllegalStateException(MpiRankMessages.STARTER_GONE));
@@ -131,7 +154,7 @@ public final class MpiRank {
         long everyMs = Math.min(ALIVE_EVERY.toMillis(), Math.max(1, deadlineMs / 4));
         try {
             for (long ms = 0; world != null || ms < deadlineMs; ms += everyMs) {
-                RankLines.tell(0, new MpiRankMessages.Alive());
+                RankLines.tell(0, new MpiRankMessages.Alive(world != null));
                 TimeUnit.MILLISECONDS.sleep(everyMs);
             }
         } catch (InterruptedException e) {

@@ -3,10 +3,17 @@ package dev.weft.cli.launch;
 import dev.weft.cli.diagnosis.FailureDiagnosis.ProcessEnd;
 import dev.weft.cli.diagnosis.RankFailure;
 import dev.weft.cli.message.RankLines;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import java.util.OptionalInt;
 import java.util.TreeMap;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
 
 /**
  * What the ranks under mpirun have told the command, by marked lines among their other output. One
@@ -14,8 +21,12 @@ import java.util.TreeMap;
  */
 public final class MpiRankMessages {
 
-    /** Now and then from the first rank, for as long as it runs. */
-    public record Alive() {}
+    /**
+     * Now and then from the first rank, for as long as it runs.
+     *
+     * @param met whether all ranks have met
+     */
+    public record Alive(boolean met) {}
 
     /** From the first rank: nothing after it changes the result. */
     public record Exit(int code) {}
@@ -25,9 +36,14 @@ public final class MpiRankMessages {
 
     private static final String TERMINATED = "SIGTERM";
 
+    /** In an environment; variables end with a zero. */
+    private static final Pattern RANK =
+            Pattern.compile("(?:^|\0)(?:OMPI_COMM_WORLD|PMIX|PMI)_RANK=([0-9]{1,6})(?:\0|$)");
+
     /** Why a rank fails when its input ends, even if only mpirun has ended it. */
     public static final String STARTER_GONE = "the command that started this run is gone";
 
+    static final ProcessEnd STOPPED = new ProcessEnd(false, "is stopped");
     private static final ProcessEnd DIED = new ProcessEnd(true, "died");
     private static final ProcessEnd KILLED = new ProcessEnd(false, "was killed");
 
@@ -45,6 +61,11 @@ public final class MpiRankMessages {
     private final Map<Integer, RankStart> starts = new TreeMap<>();
     private final Map<Integer, ProcessHandle> processes = new TreeMap<>();
     private final Map<Integer, String> signals = new TreeMap<>();
+
+    /** Processes on this host of ranks that have not reported their start. */
+    private final Map<Integer, ProcessHandle> starting = new TreeMap<>();
+
+    private boolean met;
     private int exitCode = -1;
     private long heard;
 
@@ -61,6 +82,7 @@ public final class MpiRankMessages {
 
     private void keep(int rank, Record message) {
         switch (message) {
+            case Alive alive -> met |= alive.met();
             case Exit exit -> exitCode = exit.code();
             case Signal signal -> signals.put(rank, signal.name());
             case RankFailure end -> ends.put(rank, end.ofRank(rank));
@@ -80,6 +102,41 @@ public final class MpiRankMessages {
     /** The exit code of the first rank, once it knows it. */
     synchronized OptionalInt exitCode() {
         return exitCode < 0 ? OptionalInt.empty() : OptionalInt.of(exitCode);
+    }
+
+    /** Whether the first rank has said that all ranks have met. */
+    synchronized boolean haveMet() {
+        return met;
+    }
+
+    /**
+     * Looks for ranks that have not reported their start.
+     *
+     * @param processes what mpirun has started on this host; launchers put the rank's number into
+     *     the environment
+     */
+    synchronized void look(Stream<ProcessHandle> processes) {
+        starting.clear();
+        processes.forEach(
+                process -> {
+                    Matcher rank = RANK.matcher(environment(process));
+                    if (rank.find()) {
+                        starting.putIfAbsent(Integer.parseInt(rank.group(1)), process);
+                    }
+                });
+    }
+
+    /**
+     * Of another process; empty if it is gone, or another user's, or the system has no such file.
+     */
+    private static String environment(ProcessHandle process) {
+        try {
+            Path file = Path.of("/proc", Long.toString(process.pid()), "environ");
+            return new String(Files.readAllBytes(file), StandardCharsets.ISO_8859_1);
+        } catch (IOException e) {
+            System.getLogger("dev.weft").log(System.Logger.Level.DEBUG, "no environment", e);
+            return "";
+        }
     }
 
     synchronized List<RankStart> starts() {
@@ -127,8 +184,7 @@ public final class MpiRankMessages {
         if (knowsCause) {
             return null;
         }
-        boolean inputEnded = ends().stream().anyMatch(end -> end.message().contains(STARTER_GONE));
-        if (signals.containsValue(TERMINATED) || inputEnded) {
+        if (mpirunEnds()) {
             return "mpirun ended the ranks before the run was over: was it told to end?";
         }
         boolean allKilled =
@@ -137,9 +193,21 @@ public final class MpiRankMessages {
         return allKilled ? "all ranks were killed" : null;
     }
 
+    /** Whether mpirun has told ranks to end, as it does when it is told so itself. */
+    private boolean mpirunEnds() {
+        return signals.containsValue(TERMINATED)
+                || ends.values().stream().anyMatch(MpiRankMessages::lostStarter);
+    }
+
+    private static boolean lostStarter(RankFailure end) {
+        return end.message().contains(STARTER_GONE);
+    }
+
     /** Whether the rank ended on its own, not because of another. */
     private static boolean isOwn(RankFailure end) {
-        return end.kind() != RankFailure.Kind.TOLD && end.kind() != RankFailure.Kind.LOST;
+        return !lostStarter(end)
+                && end.kind() != RankFailure.Kind.TOLD
+                && end.kind() != RankFailure.Kind.LOST;
     }
 
     private ProcessEnd processEnd(int rank) {
@@ -149,7 +217,7 @@ public final class MpiRankMessages {
             return new ProcessEnd(!signal.equals(TERMINATED), "was ended by " + signal);
         }
         if (!starts.containsKey(rank)) {
-            return new ProcessEnd(!starts.isEmpty(), "never started");
+            return notReported(starting.get(rank));
         }
         ProcessHandle process = processes.get(rank);
         if (process == null) {
@@ -158,7 +226,18 @@ public final class MpiRankMessages {
         if (!process.isAlive()) {
             return DIED;
         }
-        boolean stopped = RankProcesses.isStopped(process.pid());
-        return new ProcessEnd(false, stopped ? "is stopped" : "did not end by itself");
+        return RankProcesses.isStopped(process.pid())
+                ? STOPPED
+                : new ProcessEnd(false, "did not end by itself");
+    }
+
+    /** A rank that has not reported its start, because it could not, or was ended before. */
+    private ProcessEnd notReported(ProcessHandle process) {
+        if (process != null && process.isAlive()) {
+            return RankProcesses.isStopped(process.pid())
+                    ? STOPPED
+                    : new ProcessEnd(false, "is still starting");
+        }
+        return new ProcessEnd(!starts.isEmpty() && !mpirunEnds(), "never came up");
     }
 }

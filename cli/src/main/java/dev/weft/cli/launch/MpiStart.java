@@ -8,6 +8,7 @@ import dev.weft.cli.diagnosis.FailureDiagnosis.ProcessEnd;
 import dev.weft.cli.diagnosis.FailureTable;
 import dev.weft.cli.diagnosis.RankFailure;
 import dev.weft.fabric.memory.ShmJob;
+import dev.weft.files.ShutdownHooks;
 import dev.weft.files.TemporaryFiles;
 import dev.weft.text.SafeText;
 import dev.weft.time.WaitTime;
@@ -19,7 +20,9 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.OptionalInt;
+import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
 
 /**
@@ -81,21 +84,22 @@ public final class MpiStart {
     }
 
     public int run() throws IOException {
-        // Its input stays open as long as this process runs: the first rank listens for its end.
-        mpirun = builder.start();
-        tellOfLife();
         Thread hook = new Thread(this::abandon, "weft-abandon");
-        Runtime.getRuntime().addShutdownHook(hook);
+        if (!ShutdownHooks.add(hook)) {
+            throw RankProcesses.toldToEnd();
+        }
+        start();
         try {
             Thread output = Thread.ofPlatform().daemon().start(this::passOnOutput);
             Thread errors = Thread.ofPlatform().daemon().start(this::passOnErrors);
             String silence = awaitEnd();
+            ranks.look(mpirun.descendants());
             processEnds = ranks.processEnds();
             boolean byItself = !mpirun.isAlive();
             end();
             output.join(READ_MS);
             errors.join(READ_MS);
-            RankProcesses.removeHook(hook);
+            ShutdownHooks.remove(hook);
             OptionalInt code = ranks.exitCode();
             boolean failed = code.isEmpty() || code.getAsInt() == ExitCode.FAILED;
             // A signal that also ends this process is reported once, when it ends.
@@ -109,6 +113,15 @@ public final class MpiStart {
         } finally {
             end();
         }
+    }
+
+    private synchronized void start() throws IOException {
+        if (ended) {
+            throw RankProcesses.toldToEnd();
+        }
+        // Its input stays open as long as this process runs: the first rank listens for its end.
+        mpirun = builder.start();
+        tellOfLife();
     }
 
     /**
@@ -142,16 +155,23 @@ public final class MpiStart {
     }
 
     private String silence(long silentNs) {
-        String time = " for " + TimeUnit.NANOSECONDS.toMillis(silentNs) + " ms";
+        String time =
+                " for %s ms; a longer --deadline than %s ms waits longer"
+                        .formatted(
+                                TimeUnit.NANOSECONDS.toMillis(silentNs),
+                                TimeUnit.NANOSECONDS.toMillis(deadlineNs));
         hung = true;
         isStopped = RankProcesses.isStopped(mpirun.pid());
         if (isStopped) {
             return "mpirun (process %s) is stopped: its ranks gave no sign%s"
                     .formatted(mpirun.pid(), time);
         }
-        return ranks.starts().isEmpty()
-                ? "no rank has started: mpirun gave no sign" + time
-                : "rank 0 gave no sign of life" + time;
+        if (ranks.starts().isEmpty()) {
+            return "no rank has come up: mpirun gave no sign" + time;
+        }
+        return ranks.haveMet()
+                ? "rank 0 gave no sign of life" + time
+                : "the ranks have not met: rank 0 gave no sign of life" + time;
     }
 
     /** Only a rank that has received this takes the end of its input for this process's end. */
@@ -178,11 +198,13 @@ public final class MpiStart {
         String common = ranks.commonEnd(processEnds);
         if (common != null) {
             complain(common);
-        } else if (!told.isEmpty() || caused || silent) {
+        } else if (!told.isEmpty() || caused) {
             complain(
                     new FailureDiagnosis(told, processEnds)
                             .line()
                             .orElse(told.isEmpty() ? silence : told.getFirst().message()));
+        } else if (silent) {
+            complain(hanging().map(ranks -> ranks + "; " + silence).orElse(silence));
         }
         if (told.stream().anyMatch(end -> end.report().isPresent())) {
             FailureTable.lines(count, told, processEnds).stream()
@@ -196,10 +218,21 @@ public final class MpiStart {
             complain(
                     code > RankProcesses.SIGNAL_EXIT
                             ? "mpirun was ended by signal " + (code - RankProcesses.SIGNAL_EXIT)
-                            : "mpirun ended with exit code "
-                                    + code
-                                    + " before the run was over, and no rank has said why");
+                            : "mpirun ended with exit code %s before %s"
+                                    .formatted(
+                                            code,
+                                            ranks.starts().isEmpty()
+                                                    ? "any rank had come up: did a signal end them?"
+                                                    : "the run was over, and no rank has said"
+                                                          + " why"));
         }
+    }
+
+    /** Which ranks hang, if it is known; ranks that run may only be slow. */
+    private Optional<String> hanging() {
+        Map<Integer, ProcessEnd> stopped = new TreeMap<>(processEnds);
+        stopped.values().removeIf(end -> !end.equals(MpiRankMessages.STOPPED));
+        return new FailureDiagnosis(List.of(), stopped).line();
     }
 
     private void complain(String line) {
@@ -256,6 +289,9 @@ public final class MpiStart {
             return;
         }
         ended = true;
+        if (mpirun == null) {
+            return;
+        }
         boolean gone = !mpirun.isAlive();
         if (!gone && !hung) {
             closeInput();

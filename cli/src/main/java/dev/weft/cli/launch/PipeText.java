@@ -5,6 +5,7 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
+import java.util.function.Consumer;
 
 /**
  * What a child process has written to a pipe so far. Reading never waits, so it needs no thread.
@@ -15,10 +16,19 @@ final class PipeText {
     private static final int MOST_BYTES = 1 << 20;
 
     private final InputStream pipe;
+    private final Consumer<byte[]> copy;
     private final ByteArrayOutputStream bytes = new ByteArrayOutputStream();
 
     PipeText(InputStream pipe) {
+        this(pipe, some -> {});
+    }
+
+    /**
+     * @param copy gets everything, as it arrives
+     */
+    PipeText(InputStream pipe, Consumer<byte[]> copy) {
         this.pipe = pipe;
+        this.copy = copy;
     }
 
     /** Reads what has arrived since the last time. */
@@ -33,7 +43,9 @@ final class PipeText {
                     bytes.reset();
                     bytes.write(whole, whole.length / 2, whole.length - whole.length / 2);
                 }
-                bytes.writeBytes(pipe.readNBytes(count));
+                byte[] arrived = pipe.readNBytes(count);
+                bytes.writeBytes(arrived);
+                copy.accept(arrived);
             } catch (IOException e) {
                 // Closed: nothing more will come.
                 System.getLogger("dev.weft").log(System.Logger.Level.DEBUG, "pipe closed", e);

@@ -6,6 +6,7 @@ import dev.weft.cli.diagnosis.FailureDiagnosis.ProcessEnd;
 import dev.weft.cli.diagnosis.FailureTable;
 import dev.weft.cli.diagnosis.RankFailure;
 import dev.weft.fabric.memory.ShmJob;
+import dev.weft.files.ShutdownHooks;
 import dev.weft.files.TemporaryFiles;
 import dev.weft.time.WaitTime;
 import java.io.IOException;
@@ -21,6 +22,7 @@ import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 import java.util.stream.Stream;
 
 /**
@@ -53,10 +55,10 @@ public final class RankProcesses implements AutoCloseable {
         /** What to say about it if it had to be killed, else null. */
         String hung;
 
-        Rank(Process process) {
+        Rank(Process process, Consumer<byte[]> output, Consumer<byte[]> errors) {
             this.process = process;
-            this.output = new PipeText(process.getInputStream());
-            this.errors = new PipeText(process.getErrorStream());
+            this.output = new PipeText(process.getInputStream(), output);
+            this.errors = new PipeText(process.getErrorStream(), errors);
         }
 
         boolean isAlive() {
@@ -78,7 +80,15 @@ public final class RankProcesses implements AutoCloseable {
     public RankProcesses(ShmJob job, Duration deadline) {
         this.job = job;
         this.deadline = deadline;
-        Runtime.getRuntime().addShutdownHook(hook);
+        if (!ShutdownHooks.add(hook)) {
+            job.close();
+            throw toldToEnd();
+        }
+    }
+
+    /** Not printed if a signal is known, which is. */
+    static RunFailedException toldToEnd() {
+        return new RunFailedException("told to end");
     }
 
     /** The Java that runs this process. */
@@ -101,14 +111,28 @@ public final class RankProcesses implements AutoCloseable {
     }
 
     /** Starts the next rank of {@code count} with what it needs to join the others. */
-    public synchronized void start(ProcessBuilder builder, int count) throws IOException {
+    public void start(ProcessBuilder builder, int count) throws IOException {
+        start(builder, count, some -> {}, some -> {});
+    }
+
+    /**
+     * @param output gets what the rank prints, if that goes to this process, as it arrives
+     */
+    synchronized void start(
+            ProcessBuilder builder, int count, Consumer<byte[]> output, Consumer<byte[]> errors)
+            throws IOException {
         if (abandoned) {
-            throw new RunFailedException("told to end");
+            throw toldToEnd();
         }
         int rank = ranks.size();
         builder.environment().putAll(job.environment(rank, count, deadline));
         RankFailure.FILE.askFor(builder, job.folder(), rank);
-        ranks.add(new Rank(builder.start()));
+        ranks.add(new Rank(builder.start(), output, errors));
+    }
+
+    /** How many have been started. */
+    int count() {
+        return ranks.size();
     }
 
     /** The command was told to end: it ends its ranks. */
@@ -313,17 +337,8 @@ public final class RankProcesses implements AutoCloseable {
         try (job) {
             killAll();
             if (!Thread.currentThread().isInterrupted()) {
-                removeHook(hook);
+                ShutdownHooks.remove(hook);
             }
-        }
-    }
-
-    public static void removeHook(Thread hook) {
-        try {
-            Runtime.getRuntime().removeShutdownHook(hook);
-        } catch (IllegalStateException e) {
-            // The JVM is already shutting down, and the hook does its work.
-            System.getLogger("dev.weft").log(System.Logger.Level.DEBUG, "shutting down", e);
         }
     }
 }

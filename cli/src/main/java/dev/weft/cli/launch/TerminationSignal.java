@@ -4,12 +4,15 @@ import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Proxy;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.locks.LockSupport;
 
 /**
  * Which signal ends this process. Java ends at SIGINT, SIGTERM and SIGHUP, but does not report
  * which of them it was. Thread-safe.
  */
 public final class TerminationSignal {
+
+    private static final long OWN_NS = 500_000_000L;
 
     private static volatile String received;
 
@@ -45,6 +48,17 @@ public final class TerminationSignal {
         System.exit(
                 RankProcesses.SIGNAL_EXIT
                         + (int) signal.getClass().getMethod("getNumber").invoke(signal));
+    }
+
+    /**
+     * For a process that a signal has ended: the same signal may have been sent to this process,
+     * which then notices it a moment later.
+     */
+    static void awaitOwn() {
+        long until = System.nanoTime() + OWN_NS;
+        while (received == null && System.nanoTime() < until) {
+            LockSupport.parkNanos(1_000_000);
+        }
     }
 
     /** The name of the signal at which this process ends, if it does and it is known. */

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.weft.cli.ChildProcess;
 import dev.weft.cli.console.ExitCode;
 import dev.weft.cli.diagnosis.FailureDiagnosis;
 import dev.weft.cli.diagnosis.RankFailure;
@@ -13,10 +14,14 @@ import dev.weft.fabric.PeerLostException;
 import java.util.List;
 import java.util.Map;
 import java.util.OptionalInt;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
 /** What the command makes of the lines that come through mpirun. */
 class MpiRankMessagesTest {
+
+    private static final String MPIRUN_ENDED =
+            "mpirun ended the ranks before the run was over: was it told to end?";
 
     private final MpiRankMessages ranks = new MpiRankMessages(3);
 
@@ -51,7 +56,7 @@ class MpiRankMessagesTest {
             assertFalse(ranks.take(line), line);
         }
         assertEquals(0, ranks.heard());
-        tell(0, new MpiRankMessages.Alive());
+        tell(0, new MpiRankMessages.Alive(true));
         assertEquals(1, ranks.heard());
     }
 
@@ -70,13 +75,59 @@ class MpiRankMessagesTest {
         assertEquals(Map.of(), causes(), "mpirun may be to blame");
         start(0, "elsewhere");
         start(2, "elsewhere");
-        assertEquals("rank 1 never started", culprit());
+        assertEquals("rank 1 never came up", culprit());
     }
 
     private Map<Integer, FailureDiagnosis.ProcessEnd> causes() {
         Map<Integer, FailureDiagnosis.ProcessEnd> processEnds = ranks.processEnds();
         processEnds.values().removeIf(processEnd -> !processEnd.cause());
         return processEnds;
+    }
+
+    @Test
+    void aRankThatMpirunEndedWhileItStartedIsNotTheCause() {
+        start(0, "elsewhere");
+        start(2, "elsewhere");
+        tell(0, new MpiRankMessages.Signal("SIGTERM"));
+        assertEquals(Map.of(), causes());
+        assertEquals(MPIRUN_ENDED, ranks.commonEnd(ranks.processEnds()));
+    }
+
+    /** The first rank notices the end of its input before it has met the others. */
+    @Test
+    void aRankWhoseInputEndsIsNotTheCause() {
+        start(0, "elsewhere");
+        tell(0, RankFailure.of(new IllegalStateException(MpiRankMessages.STARTER_GONE)));
+        assertEquals(MPIRUN_ENDED, ranks.commonEnd(ranks.processEnds()));
+    }
+
+    @Test
+    void aRankThatHasNotReportedIsLookedForAmongTheProcesses() throws Exception {
+        ProcessBuilder builder = new ProcessBuilder("sleep", "1000");
+        builder.environment().put("PMI_RANK", "1");
+        Process rank = builder.start();
+        try {
+            start(0, "elsewhere");
+            // A child has its parent's environment until it becomes the program.
+            while (!end(rank).words().equals("is still starting")) {
+                assertTrue(rank.isAlive());
+                Thread.onSpinWait();
+            }
+            ChildProcess.signal("STOP", rank.pid());
+            while (!end(rank).words().equals("is stopped")) {
+                assertTrue(rank.isAlive());
+                Thread.onSpinWait();
+            }
+            assertFalse(end(rank).cause());
+        } finally {
+            rank.destroyForcibly().waitFor();
+        }
+        assertEquals("never came up", end(rank).words());
+    }
+
+    private FailureDiagnosis.ProcessEnd end(Process rank) {
+        ranks.look(Stream.of(rank.toHandle()));
+        return ranks.processEnds().get(1);
     }
 
     @Test
@@ -87,9 +138,7 @@ class MpiRankMessagesTest {
         tell(0, new MpiRankMessages.Signal("SIGTERM"));
         assertEquals(Map.of(), causes());
         tell(1, RankFailure.of(new PeerLostException(1, 0, "died", "a chunk")));
-        assertEquals(
-                "mpirun ended the ranks before the run was over: was it told to end?",
-                ranks.commonEnd(ranks.processEnds()));
+        assertEquals(MPIRUN_ENDED, ranks.commonEnd(ranks.processEnds()));
         tell(2, new MpiRankMessages.Signal("SIGINT"));
         assertEquals("rank 2 was ended by SIGINT", culprit());
         assertNull(ranks.commonEnd(ranks.processEnds()));

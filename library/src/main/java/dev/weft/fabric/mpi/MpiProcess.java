@@ -99,8 +99,9 @@ public final class MpiProcess {
                     -1,
                     -1,
                     -1,
-                    "the meeting of all ranks that MPI started (is each of them a Weft, and is the"
-                            + " network between their hosts up?)",
+                    "the meeting of all ranks that MPI started (is each of them a Weft, is the"
+                        + " network between their hosts up, and is the deadline long enough to"
+                        + " start?)",
                     deadline);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
@@ -204,7 +205,8 @@ public final class MpiProcess {
             throw new IllegalStateException(
                     """
                     the launcher has started %s ranks, but %s knows of %s: set WEFT_MPI_LIBRARY to \
-                    the library that belongs to the launcher"""
+                    the library that belongs to the launcher\
+                    """
                             .formatted(told.getAsInt(), mpi.libraryVersion(), mpi.size(comm)));
         }
     }
