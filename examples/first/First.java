@@ -10,9 +10,9 @@ import java.util.Arrays;
  * The ranks are threads, or whatever has started the program:
  *
  * <pre>
- * ./weft java examples/first/First.java                         four ranks, threads of this JVM
- * ./weft launch -n 4 -- ./weft java examples/first/First.java   processes of this host
- * mpirun -n 2 ./weft java examples/first/First.java             MPI, on one host or many
+ * ./weft java examples/first/First.java                               four ranks, threads of this JVM
+ * ./weft launch -n 4 -- ./weft java examples/first/First.java         processes of this host
+ * ./weft launch --mpi -n 4 -- ./weft java examples/first/First.java   MPI, on one host or many
  * </pre>
  */
 static final int M = 1000;

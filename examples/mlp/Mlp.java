@@ -18,7 +18,7 @@ import java.util.stream.IntStream;
  * JAVA="java --enable-native-access=ALL-UNNAMED -cp cli/target/lib/*"
  * $JAVA examples/mlp/Mlp.java bf16 1 2 3 5 7 8                  ranks as threads
  * ./weft launch -n 3 -- $JAVA examples/mlp/Mlp.java bf16        processes
- * mpirun -n 3 $JAVA examples/mlp/Mlp.java bf16                  MPI, on one host or many
+ * ./weft launch --mpi -n 3 -- $JAVA examples/mlp/Mlp.java bf16  MPI, on one host or many
  * $JAVA examples/mlp/Mlp.java bf16 gpu 1 2 3 5 7 8              the products on a GPU that all ranks share
  * </pre>
  *

@@ -125,7 +125,12 @@ public final class Main implements Runnable {
     /** Picocli lets errors through, but a shape that is too large needs no stack trace. */
     public static int execute(CommandLine command, String... arguments) {
         try {
+            // Asked again wherever it matters whether this is a rank, also while an error is told.
+            MpiEnvironment.current();
             return command.execute(arguments);
+        } catch (IllegalArgumentException e) {
+            ErrorMessage.print(command.getErr(), ErrorMessage.of(e));
+            return ExitCode.USAGE;
         } catch (OutOfMemoryError e) {
             boolean threads = String.valueOf(e.getMessage()).contains("native thread");
             String message =
@@ -136,12 +141,7 @@ public final class Main implements Runnable {
             ErrorMessage.print(command.getErr(), message);
             return ExitCode.FAILED;
         } catch (LinkageError e) {
-            // Asked again wherever it matters whether this is a rank, also while an error is told.
-            MpiEnvironment.current();
             String message =
-        } catch (IllegalArgumentException e) {
-            ErrorMessage.print(command.getErr(), ErrorMessage.of(e));
-            return ExitCode.USAGE;
                     "a part of Weft cannot be loaded (%s): are there enough file handles (ulimit -n)?"
                             .formatted(e);
             ErrorMessage.print(command.getErr(), message);
@@ -172,6 +172,11 @@ public final class Main implements Runnable {
                 LauncherCommands.Stress.showKeptHelp(command);
             }
         }
+        CommandLine launch = line.getSubcommands().get("launch");
+        if (launch != null) {
+            // What follows the program is the program's.
+            launch.setStopAtPositional(true);
+        }
         return line.setCaseInsensitiveEnumValuesAllowed(false)
                 .setUsageHelpAutoWidth(false)
                 .setUsageHelpWidth(100)
@@ -200,15 +205,15 @@ public final class Main implements Runnable {
         boolean usage =
                 failure instanceof UsageException || failure instanceof IllegalArgumentException;
         boolean told = RankFailure.tellStarter(failure, usage);
+        if (failure instanceof RunFailedException && TerminationSignal.received().isPresent()) {
+            // The signal is reported when the process ends; this only followed from it.
+            return ExitCode.FAILED;
+        }
         PrintWriter err = command.getErr();
         if (failure instanceof FabricException e && !told) {
             tellOfRanks(e, err);
         } else if (!told || !RankFailure.isHeardByStarter()) {
             ErrorMessage.print(err, ErrorMessage.of(failure));
-        if (failure instanceof RunFailedException && TerminationSignal.received().isPresent()) {
-            // The signal is reported when the process ends; this only followed from it.
-            return ExitCode.FAILED;
-        }
         }
         if (failure instanceof RunFailedException e) {
             ErrorMessage.print(err, e.details());

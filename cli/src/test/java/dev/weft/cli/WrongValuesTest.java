@@ -51,6 +51,9 @@ class WrongValuesTest {
         WRITTEN_FILE("/nowhere/file / ~"),
         SLOWED("nonsense ~ 1 1= =2 1=NaN 1=-2 -1=2 1=1e400 99999999999999999999=2"),
         GROUPS("nonsense ~ 0,1/1,2 0,,1 0/ -1 0;1 0,99999999999999999999 NaN 0,4096"),
+        NONE("nonsense ~ NaN 1 -1 1.5"),
+        FOLDER("/dev/null/logs ~"),
+        ENDPOINT("192.0.2.1:80 ~ localhost:x localhost:99999 :80"),
         /** Any text will do. */
         TEXT("");
 
@@ -137,6 +140,13 @@ class WrongValuesTest {
                     Map.entry("--k", Kind.COUNT),
                     Map.entry("--nproc-per-node", Kind.COUNT),
                     Map.entry("--nnodes", Kind.COUNT),
+                    Map.entry("--rdzv-backend", Kind.WORD),
+                    Map.entry("--rdzv-endpoint", Kind.ENDPOINT),
+                    Map.entry("--rdzv-id", Kind.TEXT),
+                    Map.entry("--max-restarts", Kind.NONE),
+                    Map.entry("--log-dir", Kind.FOLDER),
+                    Map.entry("--tee", Kind.NONE),
+                    Map.entry("--redirects", Kind.NONE),
                     Map.entry("--port", Kind.AMOUNT),
                     Map.entry("--out", Kind.TEXT),
                     Map.entry("--runtime", Kind.TEXT),
@@ -160,6 +170,7 @@ class WrongValuesTest {
                     Map.entry("run --b", "--a A.npy"),
                     Map.entry("report", "record.json"),
                     Map.entry("launch", "true"),
+                    Map.entry("launch --hostfile", "--mpi true"),
                     Map.entry("report --port", "--serve record.json"),
                     Map.entry("pack-kernels", "--out ."));
 

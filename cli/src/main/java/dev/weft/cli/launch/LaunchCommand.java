@@ -6,11 +6,10 @@ import dev.weft.cli.console.UsageException;
 import dev.weft.cli.console.WeftCommand;
 import dev.weft.cli.options.DeadlineOption;
 import dev.weft.cli.options.OptionValues;
+import dev.weft.fabric.memory.RankEnvironment;
 import dev.weft.fabric.memory.ShmJob;
-import java.io.File;
 import java.io.IOException;
-import java.net.InetAddress;
-import java.net.ServerSocket;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -23,71 +22,132 @@ import picocli.CommandLine.Parameters;
 @Command(
         name = "launch",
         description = {
-            "Starts a program once per rank, as processes of this host.",
+            "Starts a program once per rank: as processes of this host, or by mpirun (--mpi).",
             "Each process has its rank, the number of ranks and",
             "where they meet in its environment: WEFT_RANK, WEFT_RANKS, WEFT_JOB, WEFT_TOKEN and",
             "WEFT_DEADLINE_MS, which World.joined() reads, and RANK, LOCAL_RANK, WORLD_SIZE,",
             "LOCAL_WORLD_SIZE, GROUP_RANK, GROUP_WORLD_SIZE, MASTER_ADDR, MASTER_PORT and",
             "TORCHELASTIC_RUN_ID as torchrun sets them. Output goes where this command's goes;",
             "there is no standard input. When one fails the others have the deadline and 5 s to",
-            "end."
+            "end. With --mpi the environment is mpirun's, and mpirun ends the ranks."
         },
         footer = {
             "",
             "Examples:",
-            "  ./weft launch -n 4 -- ./weft java examples/launch/Ranks.java",
-            "  ./weft launch -n 4 --deadline 2m -- ./weft gather --launcher joined",
-            "  ./weft launch --nnodes 1 --nproc-per-node 8 -- ./weft gather --launcher joined",
+            "  ./weft launch -n 4 ./weft java examples/launch/Ranks.java",
+            "  ./weft launch -n 4 --deadline 2m ./weft gather --launcher joined",
+            "  ./weft launch --nnodes 1 --nproc-per-node 8 ./weft gather --launcher joined",
+            "  ./weft launch -n 4 --log-dir logs --tee 3 -- ./my-program --its-option",
+            "  ./weft launch --mpi -n 4 --hostfile hosts.txt ./my-program",
             "",
             "The program java is the Java that runs Weft.",
             "Exit codes: 0 all ranks ended well, 2 wrong usage, else that of the rank that failed",
-            "first (128 plus the signal's number if a signal ended it)."
+            "first (128 plus the signal's number if a signal ended it), or of mpirun."
         })
 public final class LaunchCommand extends WeftCommand {
 
     @Option(
-            names = {"-n", "--ranks", "--n-ranks", "--nproc-per-node"},
+            names = {"-n", "--ranks", "--n-ranks", "--nproc-per-node", "--nproc_per_node"},
             paramLabel = "R",
             description = "Processes to start (default: ${DEFAULT-VALUE}).")
     int ranks = 2;
 
-    @Option(
-            names = "--nnodes",
-            paramLabel = "1",
-            description = "As in torchrun, but only this host; mpirun starts ranks on several.")
-    int nodes = 1;
-
     @Mixin DeadlineOption deadline;
+
+    @Mixin LaunchOutput output;
+
+    @Option(
+            names = "--mpi",
+            description =
+                    "Let mpirun start the ranks, with the options that Weft needs; World.auto and"
+                            + " World.mpi() join them.")
+    boolean mpi;
+
+    @Option(
+            names = "--hostfile",
+            paramLabel = "FILE",
+            description = "With --mpi: the hosts, for mpirun.")
+    String hostfile;
+
+    @Option(
+            names = "--mpi-args",
+            paramLabel = "ARGS",
+            description =
+                    "With --mpi: further arguments for mpirun, for example \"--map-by"
+                            + " ppr:2:node\"; split at blanks that are not quoted.")
+    String mpiArgs;
+
+    @Mixin TorchrunOptions torchrun;
 
     @Parameters(
             paramLabel = "PROGRAM",
             arity = "1..*",
-            description = "The program and its arguments, after --.")
+            description = "The program and its arguments; -- may come before it.")
     List<String> program;
 
     @Override
     public Integer call() throws IOException {
         OptionValues.ranks(ranks);
-        if (nodes != 1) {
-            throw new UsageException(
-                    "--nnodes "
-                            + nodes
-                            + ": expected 1; mpirun starts ranks on several hosts (World.mpi)");
+        torchrun.check();
+        if (program.getFirst().equals("java")) {
+            program.set(0, RankProcesses.java());
         }
-        String port = Integer.toString(freePort());
+        if (mpi) {
+            return runMpi();
+        }
+        if (hostfile != null || mpiArgs != null) {
+            throw new UsageException(
+                    "%s is for mpirun: expected --mpi as well",
+                    hostfile == null ? "--mpi-args " + mpiArgs : "--hostfile " + hostfile);
+        }
+        output.prepare();
         try (RankProcesses processes = new RankProcesses(ShmJob.create(), deadline.value)) {
-            for (int rank = 0; rank < ranks; rank++) {
-                start(processes, rank, port);
-            }
-            int failed = processes.await(() -> {});
+            int failed = run(processes);
             return failed < 0 ? 0 : tell(processes, failed);
         }
+    }
+
+    /** Returns the rank that failed first, or -1, when all have ended and all is printed. */
+    private int run(RankProcesses processes) throws IOException {
+        Map<String, String> common = torchrun.environment();
+        try (LaunchOutput open = output) {
+            for (int rank = 0; rank < ranks; rank++) {
+                start(processes, open, rank, common);
+            }
+            return processes.await(() -> {});
+        }
+    }
+
+    private int runMpi() throws IOException {
+        if (output.isSet()) {
+            throw new UsageException(
+                    "--log-dir, --tee, --redirects and --prefix do not go with --mpi: expected"
+                            + " mpirun's own options, for example --mpi-args --tag-output");
+        }
+        Map<String, String> environment =
+                Map.of(RankEnvironment.DEADLINE_MS, Long.toString(deadline.value.toMillis()));
+        MpiCommandLine command = new MpiCommandLine(hostfile, mpiArgs, ranks, program, environment);
+        int code = new MpiProgram(command).run();
+        if (code != 0) {
+            ErrorMessage.print(
+                    err(),
+                    code > RankProcesses.SIGNAL_EXIT
+                            ? "mpirun was ended by signal " + (code - RankProcesses.SIGNAL_EXIT)
+                            : "mpirun ended with exit code " + code);
+        }
+        return code;
     }
 
     /** Programs have printed their own errors; if they use Weft, their reports are compared. */
     private int tell(RankProcesses processes, int rank) {
         int code = processes.exitCode(rank);
-        String failed = "rank " + rank + " " + processes.end(rank);
+        Path log = output.file(rank);
+        String failed =
+                "rank %s %s%s"
+                        .formatted(
+                                rank,
+                                processes.end(rank),
+                                log == null ? "" : "; its output is in " + log);
         RunFailedException failure = processes.failure(rank);
         boolean compared = !failure.details().isEmpty();
         ErrorMessage.print(err(), compared ? failure.getMessage() : failed);
@@ -95,45 +155,19 @@ public final class LaunchCommand extends WeftCommand {
         return code;
     }
 
-    /** A port that is free now, for programs that want to meet at one; Weft does not. */
-    private static int freePort() throws IOException {
-        try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
-            return socket.getLocalPort();
-        }
-    }
-
-    private void start(RankProcesses processes, int rank, String port) {
-        List<String> command = new ArrayList<>(program);
-        if (command.getFirst().equals("java")) {
-            command.set(0, RankProcesses.java());
-        }
-        ProcessBuilder builder = new ProcessBuilder(command);
+    private void start(
+            RankProcesses processes, LaunchOutput open, int rank, Map<String, String> common) {
+        ProcessBuilder builder = new ProcessBuilder(new ArrayList<>(program));
+        builder.environment().putAll(common);
         builder.environment()
                 .putAll(
                         Map.of(
-                                "RANK",
-                                Integer.toString(rank),
-                                "LOCAL_RANK",
-                                Integer.toString(rank),
-                                "WORLD_SIZE",
-                                Integer.toString(ranks),
-                                "LOCAL_WORLD_SIZE",
-                                Integer.toString(ranks),
-                                "GROUP_RANK",
-                                "0",
-                                "GROUP_WORLD_SIZE",
-                                "1",
-                                "MASTER_ADDR",
-                                "localhost",
-                                "MASTER_PORT",
-                                port,
-                                "TORCHELASTIC_RUN_ID",
-                                "weft-" + port));
-        builder.redirectInput(new File("/dev/null"));
-        builder.redirectOutput(ProcessBuilder.Redirect.INHERIT);
-        builder.redirectError(ProcessBuilder.Redirect.INHERIT);
+                                "RANK", Integer.toString(rank),
+                                "LOCAL_RANK", Integer.toString(rank),
+                                "WORLD_SIZE", Integer.toString(ranks),
+                                "LOCAL_WORLD_SIZE", Integer.toString(ranks)));
         try {
-            processes.start(builder, ranks);
+            open.start(processes, builder, ranks, out(), err());
         } catch (IOException e) {
             throw new UsageException(
                     "cannot start '" + program.getFirst() + "': " + e.getMessage());

@@ -1,10 +1,11 @@
 package dev.weft.cli.launch;
 
+import dev.weft.cli.console.RunFailedException;
 import dev.weft.cli.console.UsageException;
 import dev.weft.cli.diagnosis.RankFailure;
 import dev.weft.ffi.MpiFamily;
+import java.io.File;
 import java.io.IOException;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -12,15 +13,22 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.concurrent.TimeUnit;
 
 /**
- * How mpirun is called so that it starts this command as ranks.
+ * How mpirun is called so that it starts a program as ranks.
  *
  * @param hostfile null if mpirun is given none
  * @param mpiArgs more options of mpirun, or null
- * @param arguments the subcommand and its options, which every rank parses again
+ * @param program what every rank runs, and its arguments
+ * @param environment what the ranks find in their environment beside Weft's variables of this one
  */
-public record MpiCommandLine(String hostfile, String mpiArgs, int ranks, List<String> arguments) {
+public record MpiCommandLine(
+        String hostfile,
+        String mpiArgs,
+        int ranks,
+        List<String> program,
+        Map<String, String> environment) {
 
     /** Environment variable: the mpirun to use, if not the first on the PATH. */
     static final String STARTER = "WEFT_MPIRUN";
@@ -28,9 +36,25 @@ public record MpiCommandLine(String hostfile, String mpiArgs, int ranks, List<St
     /** Environment variable: the number of hosts of the {@code weft lab} that this runs in. */
     private static final String LAB_HOSTS = "WEFT_LAB_HOSTS";
 
-    /** What the ranks find in their environment. */
-    private static final Map<String, String> ENVIRONMENT =
-            Map.of("WEFT_SKIP_BUILD", "1", RankFailure.MPI_STARTED, "1");
+    /** A version is printed at once; a program that is no mpirun may wait for input. */
+    private static final long VERSION_MS = 10_000;
+
+    /**
+     * This command as ranks, which report to it.
+     *
+     * @param arguments the subcommand and its options, which every rank parses again
+     */
+    public static MpiCommandLine ofWeft(
+            String hostfile, String mpiArgs, int ranks, List<String> arguments) {
+        List<String> program = weft();
+        program.addAll(arguments);
+        return new MpiCommandLine(
+                hostfile,
+                mpiArgs,
+                ranks,
+                program,
+                Map.of("WEFT_SKIP_BUILD", "1", RankFailure.MPI_STARTED, "1"));
+    }
 
     /** The process to be started. */
     ProcessBuilder builder() throws IOException {
@@ -39,25 +63,53 @@ public record MpiCommandLine(String hostfile, String mpiArgs, int ranks, List<St
                         && Files.isReadable(Path.of(hostfile)))) {
             throw new UsageException("--hostfile " + hostfile + ": no such file");
         }
+        List<String> more = words("--mpi-args", mpiArgs == null ? "" : mpiArgs);
         String starter = System.getenv().getOrDefault(STARTER, "mpirun");
         ProcessBuilder builder =
-                new ProcessBuilder(command(starter, family(starter), System.getenv()));
-        builder.environment().putAll(ENVIRONMENT);
+                new ProcessBuilder(command(starter, family(starter), more, System.getenv()));
+        builder.environment().putAll(environment);
         return builder;
     }
 
-    private static MpiFamily family(String starter) throws IOException {
-        String version;
-        try {
-            Process process =
-                    new ProcessBuilder(starter, "--version").redirectErrorStream(true).start();
-            version = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
-        } catch (IOException e) {
-            throw new UsageException(
-                    "--launcher mpi: cannot start %s (%s): install Open MPI or MPICH (Debian:"
-                            + " openmpi-bin or mpich), or set %s to its mpirun",
-                    starter, e.getMessage(), STARTER);
+    /** Splits at blanks; quotes and backslashes hide them, as in a shell. */
+    static List<String> words(String option, String text) {
+        List<String> words = new ArrayList<>();
+        StringBuilder word = null;
+        char quote = 0;
+        for (int i = 0; i < text.length(); i++) {
+            char c = text.charAt(i);
+            if (quote == 0 && Character.isWhitespace(c)) {
+                if (word != null) {
+                    words.add(word.toString());
+                }
+                word = null;
+                continue;
+            }
+            word = word == null ? new StringBuilder() : word;
+            if (c == quote) {
+                quote = 0;
+            } else if (quote == 0 && (c == '"' || c == '\'')) {
+                quote = c;
+            } else if (c == '\\' && quote != '\'' && i + 1 < text.length()) {
+                i++;
+                word.append(text.charAt(i));
+            } else {
+                word.append(c);
+            }
         }
+        if (quote != 0) {
+            throw new UsageException(
+                    "%s '%s': expected a second %s, which ends what the first one quotes",
+                    option, text, quote);
+        }
+        if (word != null) {
+            words.add(word.toString());
+        }
+        return words;
+    }
+
+    private static MpiFamily family(String starter) throws IOException {
+        String version = version(starter);
         if (version.contains("Open MPI") || version.contains("OpenRTE")) {
             return MpiFamily.OPEN_MPI;
         }
@@ -65,23 +117,58 @@ public record MpiCommandLine(String hostfile, String mpiArgs, int ranks, List<St
             return MpiFamily.MPICH;
         }
         throw new UsageException(
-                "--launcher mpi: %s is '%s': expected the mpirun of Open MPI or of MPICH",
+                "%s is '%s': expected the mpirun of Open MPI or of MPICH",
                 starter, version.lines().findFirst().orElse(""));
     }
 
-    List<String> command(String starter, MpiFamily family, Map<String, String> environment) {
+    private static String version(String starter) throws IOException {
+        Process process;
+        try {
+            process =
+                    new ProcessBuilder(starter, "--version")
+                            .redirectErrorStream(true)
+                            .redirectInput(new File("/dev/null"))
+                            .start();
+        } catch (IOException e) {
+            throw new UsageException(
+                    "cannot start %s (%s): install Open MPI or MPICH (Debian:"
+                            + " openmpi-bin or mpich), or set %s to its mpirun",
+                    starter, e.getMessage(), STARTER);
+        }
+        PipeText output = new PipeText(process.getInputStream());
+        process.onExit().completeOnTimeout(process, VERSION_MS, TimeUnit.MILLISECONDS).join();
+        if (process.isAlive()) {
+            process.destroyForcibly();
+            throw new UsageException(
+                    "%s --version has not ended after %s s: expected the mpirun of Open MPI or of"
+                            + " MPICH",
+                    starter, VERSION_MS / 1000);
+        }
+        output.read();
+        int code = process.exitValue();
+        if (code > RankProcesses.SIGNAL_EXIT) {
+            TerminationSignal.awaitOwn();
+            throw new RunFailedException(
+                    "%s --version was ended by signal %s"
+                            .formatted(starter, code - RankProcesses.SIGNAL_EXIT));
+        }
+        return String.join("\n", output.lines());
+    }
+
+    List<String> command(
+            String starter, MpiFamily family, List<String> more, Map<String, String> inherited) {
         List<String> command = new ArrayList<>(List.of(starter, "-n", Integer.toString(ranks)));
         if (family == MpiFamily.OPEN_MPI) {
-            openMpi(command, environment.keySet());
+            openMpi(command, inherited.keySet());
         } else if (hostfile != null) {
             command.addAll(List.of("-f", hostfile));
         }
-        if (mpiArgs != null && !mpiArgs.isBlank()) {
-            command.addAll(List.of(mpiArgs.strip().split("\\s+")));
+        if (!more.isEmpty()) {
+            command.addAll(more);
         } else if (hostfile == null) {
-            spread(command, family, environment.getOrDefault(LAB_HOSTS, ""));
+            spread(command, family, inherited.getOrDefault(LAB_HOSTS, ""));
         }
-        command.addAll(weft());
+        command.addAll(program);
         return command;
     }
 
@@ -100,10 +187,12 @@ public record MpiCommandLine(String hostfile, String mpiArgs, int ranks, List<St
      * A rank has several threads and divides its host's cores with the other ranks itself: bound to
      * one core, its threads would get in each other's way.
      */
-    private void openMpi(List<String> command, Set<String> environment) {
+    private void openMpi(List<String> command, Set<String> inherited) {
         command.addAll(List.of("--bind-to", "none"));
-        // Otherwise the first rank that dies would end all others before they can say why.
-        command.add("--enable-recovery");
+        if (environment.containsKey(RankFailure.MPI_STARTED)) {
+            // Otherwise the first rank that dies would end all others before they can say why.
+            command.add("--enable-recovery");
+        }
         if (hostfile == null) {
             command.add("--oversubscribe");
         } else {
@@ -113,8 +202,8 @@ public record MpiCommandLine(String hostfile, String mpiArgs, int ranks, List<St
             command.add("--allow-run-as-root");
         }
         // MPICH passes the whole environment on, Open MPI only what it is told to.
-        Set<String> names = new TreeSet<>(environment);
-        names.addAll(ENVIRONMENT.keySet());
+        Set<String> names = new TreeSet<>(inherited);
+        names.addAll(environment.keySet());
         for (String name : names) {
             if (name.startsWith("WEFT_") || name.startsWith("NEURON") || name.equals("JAVA_HOME")) {
                 command.addAll(List.of("-x", name));
@@ -123,13 +212,10 @@ public record MpiCommandLine(String hostfile, String mpiArgs, int ranks, List<St
     }
 
     /** The launcher script if there is one: other hosts may have their Java elsewhere. */
-    private List<String> weft() {
+    private static List<String> weft() {
         String home = System.getProperty("weft.home");
-        List<String> command =
-                home == null
-                        ? RankProcesses.command(List.of()).command()
-                        : new ArrayList<>(List.of(Path.of(home, "weft").toString()));
-        command.addAll(arguments);
-        return command;
+        return home == null
+                ? RankProcesses.command(List.of()).command()
+                : new ArrayList<>(List.of(Path.of(home, "weft").toString()));
     }
 }

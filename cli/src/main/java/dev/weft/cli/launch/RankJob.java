@@ -68,7 +68,7 @@ public record RankJob<R extends Record>(
                     yield MpiRank.call(deadline, this::asRank);
                 }
                 MpiCommandLine command =
-                        new MpiCommandLine(launch.hostfile, launch.mpiArgs, ranks, arguments);
+                        MpiCommandLine.ofWeft(launch.hostfile, launch.mpiArgs, ranks, arguments);
                 yield new MpiStart(command, ranks, deadline, out).run();
             }
         };

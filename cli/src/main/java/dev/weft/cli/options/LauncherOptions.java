@@ -33,8 +33,8 @@ public final class LauncherOptions {
             names = "--mpi-args",
             paramLabel = "ARGS",
             description =
-                    "With --launcher mpi: further arguments for mpirun, split at blanks, for"
-                            + " example \"--map-by ppr:2:node\".")
+                    "With --launcher mpi: further arguments for mpirun, for example \"--map-by"
+                            + " ppr:2:node\"; split at blanks that are not quoted.")
     public String mpiArgs;
 
     public boolean isJoined() {

@@ -105,7 +105,7 @@ public final class RunCommand extends WeftCommand {
         TemporaryFiles.watch(options.problem.dataDir);
         int ranks = options.problem.ranks;
         MpiCommandLine command =
-                new MpiCommandLine(
+                MpiCommandLine.ofWeft(
                         options.execution.launch.hostfile,
                         options.execution.launch.mpiArgs,
                         ranks,

@@ -9,6 +9,7 @@ import dev.weft.cli.Invocation;
 import dev.weft.cli.Main;
 import dev.weft.cli.SharedMemory;
 import dev.weft.cli.console.ExitCode;
+import dev.weft.ffi.MpiFamily;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -22,6 +23,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.api.parallel.Execution;
 import org.junit.jupiter.api.parallel.ExecutionMode;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** {@code weft launch} in a JVM of its own, with programs of the system. */
 @Execution(ExecutionMode.CONCURRENT)
@@ -170,6 +174,67 @@ class LaunchIT {
         return ProcessHandle.of(Long.parseLong(Files.readString(file).trim())).orElseThrow();
     }
 
+    /** As if a signal had come while the command was still preparing its start. */
+    @ParameterizedTest
+    @ValueSource(strings = {"launch -n 1 touch ", "launch --mpi -n 1 touch "})
+    void aCommandThatIsAlreadyEndingStartsNothing(String command) throws Exception {
+        Path touched = folder.resolve("touched");
+        ChildProcess.Setup setup =
+                ChildProcess.java(
+                        folder,
+                        WhileEnding.class.getName(),
+                        List.of((command + touched).split(" ")));
+        if (command.contains("--mpi")) {
+            setup.environment("WEFT_MPIRUN", MpiRunIT.mpirun(MpiFamily.OPEN_MPI));
+        }
+        ChildProcess ending = setup.environment(SharedMemory.VARIABLE, shared.folder()).run();
+        assertEquals("weft: told to end", ending.complaint());
+        assertEquals(ExitCode.FAILED + "\n", ending.out());
+        assertFalse(Files.exists(touched));
+        shared.assertEmpty();
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void mpirunStartsAnyProgram(MpiFamily family) throws Exception {
+        List<String> arguments = new ArrayList<>(List.of("launch", "--mpi", "-n", "3"));
+        arguments.addAll(List.of("--deadline", "7s", "sh", "-c"));
+        arguments.add(
+                "echo ${OMPI_COMM_WORLD_RANK:-$PMI_RANK} $WEFT_DEADLINE_MS $1;"
+                        + " test ${OMPI_COMM_WORLD_RANK:-$PMI_RANK} != 2 || exit 5");
+        arguments.addAll(List.of("sh", "--its-option"));
+        ChildProcess run =
+                ChildProcess.weft(folder, arguments)
+                        .environment("WEFT_MPIRUN", MpiRunIT.mpirun(family))
+                        .run();
+        assertEquals(5, run.code(), run::toString);
+        assertEquals("weft: mpirun ended with exit code 5", run.complaint());
+        assertTrue(run.out().contains("2 7000 --its-option\n"), run::toString);
+    }
+
+    @Test
+    void aSignalEndsMpirunAndItsRanks() throws Exception {
+        Path here = folder.resolve("here");
+        ChildProcess command =
+                ChildProcess.weft(
+                                folder,
+                                List.of(
+                                        "launch",
+                                        "--mpi",
+                                        "-n",
+                                        "1",
+                                        "sh",
+                                        "-c",
+                                        "echo $$ >" + here + "; exec sleep 1000"))
+                        .environment("WEFT_MPIRUN", MpiRunIT.mpirun(MpiFamily.OPEN_MPI))
+                        .start();
+        ProcessHandle rank = awaitProcess(here, command);
+        command.process().destroy();
+        assertEquals(128 + 15, command.code(), command::toString);
+        assertEquals("weft: ended by SIGTERM", command.complaint());
+        ChildProcess.awaitEnd(List.of(rank));
+    }
+
     @Test
     void whatCannotBeStartedIsRefused() throws Exception {
         ChildProcess missing = launch("-n 2", "/no/such/program");
@@ -181,7 +246,7 @@ class LaunchIT {
         assertEquals(ExitCode.USAGE, Invocation.of("launch", "-n", "2").code());
         Invocation nodes = Invocation.of("launch", "--nnodes", "2", "true");
         assertEquals(ExitCode.USAGE, nodes.code());
-        assertTrue(nodes.err().contains("--nnodes 2: expected 1; mpirun starts"), nodes.err());
+        assertTrue(nodes.err().contains("--nnodes 2: expected 1; ranks on"), nodes.err());
         assertTrue(Invocation.of("launch", "--help").out().contains("./weft launch"));
     }
 }

@@ -17,8 +17,9 @@ class MpiCommandLineTest {
 
     private static List<String> command(
             MpiFamily family, int ranks, String hostfile, String mpiArgs, String labHosts) {
-        return new MpiCommandLine(hostfile, mpiArgs, ranks, List.of("run"))
-                .command("mpirun", family, Map.of("WEFT_LAB_HOSTS", labHosts));
+        List<String> more = MpiCommandLine.words("--mpi-args", mpiArgs == null ? "" : mpiArgs);
+        return MpiCommandLine.ofWeft(hostfile, mpiArgs, ranks, List.of("run"))
+                .command("mpirun", family, more, Map.of("WEFT_LAB_HOSTS", labHosts));
     }
 
     @ParameterizedTest

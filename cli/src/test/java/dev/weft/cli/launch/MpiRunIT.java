@@ -42,7 +42,7 @@ class MpiRunIT {
     @TempDir Path folder;
 
     /** The family's mpirun; without one the test is skipped. */
-    private static String mpirun(MpiFamily family) {
+    static String mpirun(MpiFamily family) {
         boolean open = family == MpiFamily.OPEN_MPI;
         List<String> names =
                 open ? List.of("mpirun.openmpi", "mpirun") : List.of("mpirun.mpich", "mpirun");
@@ -404,12 +404,6 @@ class MpiRunIT {
         assertNothingIsLeft(null);
     }
 
-    /** mpirun does not tell that what it wrote was lost. */
-    @Test
-    void lostOutputOfRanksIsAFailure() throws Exception {
-        File full = new File("/dev/full");
-        assumeTrue(full.exists(), "no /dev/full here");
-        assertFailed(
     /** By a process that is killed while it writes, as the first rank may be. */
     @Test
     void whatAKilledRankHasHalfWrittenIsRemoved() throws Exception {
@@ -432,6 +426,12 @@ class MpiRunIT {
         assertEquals(List.of(), names(reports));
     }
 
+    /** mpirun does not tell that what it wrote was lost. */
+    @Test
+    void lostOutputOfRanksIsAFailure() throws Exception {
+        File full = new File("/dev/full");
+        assumeTrue(full.exists(), "no /dev/full here");
+        assertFailed(
                 "weft: cannot write to standard output: No space left on device",
                 launch(MpiFamily.OPEN_MPI, "-n 2 --json - " + SHORT)
                         .to(ProcessBuilder.Redirect.to(full))
