@@ -35,7 +35,7 @@ import picocli.CommandLine.Parameters;
 final class CompletionCommand extends WeftCommand {
 
     private static final List<String> TYPES =
-            Stream.of(DType.FP32, DType.FP16, DType.BF16).map(DType::label).toList();
+            DType.UNSCALED.stream().map(DType::label).toList();
 
     @Parameters(
             arity = "0..1",

@@ -61,9 +61,9 @@ public interface Gemm {
         return 1;
     }
 
-    /** Whether A and B may be of this type. C may be of any. */
+    /** Whether A and B may be of this type: never one with scales. C may be of any. */
     default boolean multiplies(DType type) {
-        return true;
+        return !type.isScaled();
     }
 
     /**
@@ -159,6 +159,11 @@ public interface Gemm {
             throw new IllegalArgumentException(
                     "cannot multiply %s by a packed [%s, %s] into %s"
                             .formatted(a.describe(), b.k(), b.n(), c.describe()));
+        }
+        if (a.dtype().isScaled()) {
+            throw new IllegalArgumentException(
+                    "A is %s: expected fp32, fp16 or bf16, with its scales applied"
+                            .formatted(a.describe()));
         }
         if (aRow < 0 || cRow < 0 || rows < 0 || aRow > a.rows() - rows || cRow > c.rows() - rows) {
             throw new IllegalArgumentException(

@@ -4,9 +4,11 @@ import dev.weft.gemm.code.TileCode;
 import dev.weft.gemm.code.Tiles;
 import dev.weft.telemetry.Fallback;
 import dev.weft.tensor.DType;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
 import java.util.function.Supplier;
+import java.util.stream.Collectors;
 
 /**
  * Chooses an engine. Thread-safe. The vector engine's class is loaded only if the module that it
@@ -74,10 +76,17 @@ public final class Gemms {
                 };
         if (!engine.multiplies(a) || !engine.multiplies(b)) {
             throw new IllegalArgumentException(
-                    "engine '%s' does not multiply %s with %s: it takes bf16 alone"
-                            .formatted(name, a.label(), b.label()));
+                    "engine '%s' does not multiply %s with %s: expected %s"
+                            .formatted(name, a.label(), b.label(), types(engine)));
         }
         return engine;
+    }
+
+    private static String types(Gemm engine) {
+        return Arrays.stream(DType.values())
+                .filter(engine::multiplies)
+                .map(DType::label)
+                .collect(Collectors.joining(", "));
     }
 
     /** The engine for operands of fp32, or if their type makes no difference. */

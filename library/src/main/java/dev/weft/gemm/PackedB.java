@@ -46,6 +46,11 @@ public record PackedB(
             throw new IllegalArgumentException(
                     "B is %s: an engine for bf16 packs bf16 only".formatted(b.describe()));
         }
+        if (b.dtype().isScaled()) {
+            throw new IllegalArgumentException(
+                    "B is %s: expected fp32, fp16 or bf16, with its scales applied"
+                            .formatted(b.describe()));
+        }
         long panelCount = Math.ceilDiv(n, panelCols);
         long from = panelCount * part / parts * panelCols;
         long to = Math.min(n, panelCount * (part + 1) / parts * panelCols);

@@ -30,42 +30,74 @@ public final class RowConverter {
     public void widen(
             Matrix source, long row, long fromCol, long count, MemorySegment target, long offset) {
         long from = source.offset(row, fromCol);
-        if (source.dtype() == DType.FP32) {
-            MemorySegment.copy(source.data(), from, target, offset, count * Float.BYTES);
-            return;
-        }
-        for (long done = 0; done < count; done += PIECE) {
-            int length = (int) Math.min(PIECE, count - done);
-            long to = offset + done * Float.BYTES;
-            MemorySegment.copy(source.data(), SHORT, from + done * Short.BYTES, halves, 0, length);
-            if (source.dtype() == DType.FP16) {
-                widenFp16(halves, floats, 0, length);
-                MemorySegment.copy(floats, 0, target, FLOAT, to, length);
-            } else {
-                widenBf16(halves, bits, length);
-                MemorySegment.copy(bits, 0, target, INT, to, length);
+        MemorySegment data = source.data();
+        switch (source.dtype()) {
+            case FP32 -> MemorySegment.copy(data, from, target, offset, count * Float.BYTES);
+            case FP16 -> {
+                for (long done = 0; done < count; done += PIECE) {
+                    int length = loadHalves(data, from, done, count);
+                    widenFp16(halves, floats, 0, length);
+                    MemorySegment.copy(
+                            floats, 0, target, FLOAT, offset + done * Float.BYTES, length);
+                }
+            }
+            case BF16 -> {
+                for (long done = 0; done < count; done += PIECE) {
+                    int length = loadHalves(data, from, done, count);
+                    widenBf16(halves, bits, length);
+                    MemorySegment.copy(bits, 0, target, INT, offset + done * Float.BYTES, length);
+                }
+            }
+            case E4M3, E5M2 -> {
+                for (long i = 0; i < count; i++) {
+                    float value = source.dtype().read(data, from + i);
+                    target.set(FLOAT, offset + i * Float.BYTES, value);
+                }
             }
         }
+    }
+
+    /** Loads up to a piece of 16-bit elements; returns how many. */
+    private int loadHalves(MemorySegment data, long from, long done, long count) {
+        int length = (int) Math.min(PIECE, count - done);
+        MemorySegment.copy(data, SHORT, from + done * Short.BYTES, halves, 0, length);
+        return length;
     }
 
     /** Rounds {@code count} fp32 values of {@code source} into a row. */
     public void narrow(
             MemorySegment source, long offset, long count, Matrix target, long row, long fromCol) {
         long to = target.offset(row, fromCol);
-        if (target.dtype() == DType.FP32) {
-            MemorySegment.copy(source, offset, target.data(), to, count * Float.BYTES);
-            return;
-        }
-        for (long done = 0; done < count; done += PIECE) {
-            int length = (int) Math.min(PIECE, count - done);
-            MemorySegment.copy(source, FLOAT, offset + done * Float.BYTES, floats, 0, length);
-            if (target.dtype() == DType.FP16) {
-                narrowFp16(floats, 0, halves, length);
-            } else {
-                narrowBf16(floats, 0, halves, length);
+        MemorySegment data = target.data();
+        switch (target.dtype()) {
+            case FP32 -> MemorySegment.copy(source, offset, data, to, count * Float.BYTES);
+            case FP16 -> {
+                for (long done = 0; done < count; done += PIECE) {
+                    int length = loadFloats(source, offset, done, count);
+                    narrowFp16(floats, 0, halves, length);
+                    MemorySegment.copy(halves, 0, data, SHORT, to + done * Short.BYTES, length);
+                }
             }
-            MemorySegment.copy(halves, 0, target.data(), SHORT, to + done * Short.BYTES, length);
+            case BF16 -> {
+                for (long done = 0; done < count; done += PIECE) {
+                    int length = loadFloats(source, offset, done, count);
+                    narrowBf16(floats, 0, halves, length);
+                    MemorySegment.copy(halves, 0, data, SHORT, to + done * Short.BYTES, length);
+                }
+            }
+            case E4M3, E5M2 -> {
+                for (long i = 0; i < count; i++) {
+                    float value = source.get(FLOAT, offset + i * Float.BYTES);
+                    target.dtype().write(data, to + i, value);
+                }
+            }
         }
+    }
+
+    private int loadFloats(MemorySegment source, long offset, long done, long count) {
+        int length = (int) Math.min(PIECE, count - done);
+        MemorySegment.copy(source, FLOAT, offset + done * Float.BYTES, floats, 0, length);
+        return length;
     }
 
     static void widenFp16(short[] source, float[] target, int at, int count) {

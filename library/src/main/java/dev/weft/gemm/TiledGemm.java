@@ -72,7 +72,7 @@ final class TiledGemm implements Gemm {
 
     @Override
     public boolean multiplies(DType type) {
-        return tiles.type() == DType.FP32 || tiles.type() == type;
+        return tiles.type() == DType.FP32 ? !type.isScaled() : tiles.type() == type;
     }
 
     @Override

@@ -10,6 +10,7 @@ import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.EnumMap;
 import java.util.EnumSet;
 import java.util.HashMap;
@@ -87,9 +88,13 @@ public final class Calibration implements AutoCloseable {
         }
     }
 
-    /** Measures this machine, with all ranks on one host, for all types of A. */
+    /** Measures this machine, with all ranks on one host, for all types that engines multiply. */
     public static Machine measure(Function<DType, Gemm> engines, Effort effort) {
-        return measure(engines, EnumSet.copyOf(DType.UNSCALED), effort);
+        Set<DType> types =
+                Arrays.stream(DType.values())
+                        .filter(type -> engines.apply(type).multiplies(type))
+                        .collect(Collectors.toCollection(() -> EnumSet.noneOf(DType.class)));
+        return measure(engines, types, effort);
     }
 
     /** Measures this machine for the given engines and types of A. */

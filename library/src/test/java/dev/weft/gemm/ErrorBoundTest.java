@@ -4,6 +4,9 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.tensor.DType;
+import dev.weft.tensor.Matrix;
+import java.lang.foreign.Arena;
+import java.lang.foreign.ValueLayout;
 import org.junit.jupiter.api.Test;
 
 class ErrorBoundTest {
@@ -19,6 +22,20 @@ class ErrorBoundTest {
             double value = DType.bf16ToFloat((short) bits);
             double gap = DType.bf16ToFloat((short) (bits + 1)) - value;
             assertEquals(gap / 2, ErrorBound.rounding(DType.BF16, value), "bf16 bits " + bits);
+        }
+        for (DType type : new DType[] {DType.E4M3, DType.E5M2}) {
+            try (Arena arena = Arena.ofConfined()) {
+                Matrix all = Matrix.allocate(arena, type, 1, 256);
+                for (int bits = 0; bits < 256; bits++) {
+                    all.data().set(ValueLayout.JAVA_BYTE, bits, (byte) bits);
+                }
+                for (int bits = 0; all.get(0, bits) < type.max(); bits++) {
+                    double value = all.get(0, bits);
+                    double gap = all.get(0, bits + 1) - value;
+                    assertEquals(gap / 2, ErrorBound.rounding(type, value), type + " " + bits);
+                }
+            }
+            assertEquals(Double.POSITIVE_INFINITY, ErrorBound.overflowFrom(type));
         }
         for (float value : new float[] {0f, Float.MIN_VALUE, 0x1p-126f, 1f, 1.5f, 3e38f}) {
             double half = Math.ulp(value) / 2.0;

@@ -1,5 +1,6 @@
 package dev.weft.gemm;
 
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -47,6 +48,35 @@ class GemmRefusalsTest {
                             () -> gemm.multiply(a, 0, 4, b, cols[0], cols[1], c, 0, scratch),
                             "%d columns from column %d of 5: expected multiples of %d"
                                     .formatted(cols[1], cols[0], gemm.colQuantum()));
+                }
+            }
+        }
+    }
+
+    /** Their elements mean nothing without scales. */
+    @Test
+    void operandsOfEightBits() {
+        for (String name : new String[] {"scalar", "portable", "vector"}) {
+            Gemm gemm = Gemms.byName(name);
+            for (DType type : new DType[] {DType.E4M3, DType.E5M2}) {
+                assertFalse(gemm.multiplies(type), name);
+                assertRefused(
+                        () -> Gemms.byName(name, type, type),
+                        "engine '%s' does not multiply %s with %s: expected fp32, fp16, bf16"
+                                .formatted(name, type.label(), type.label()));
+                try (Arena arena = Arena.ofConfined()) {
+                    Matrix a = Matrix.allocate(arena, type, 4, 6);
+                    Matrix b = Matrix.allocate(arena, type, 6, 5);
+                    Matrix c = Matrix.allocate(arena, DType.FP32, 4, 5);
+                    PackedB packed =
+                            gemm.pack(Matrix.allocate(arena, DType.FP32, 6, 5), false, arena);
+                    Scratch scratch = gemm.scratch(6, 5, arena);
+                    assertRefused(
+                            () -> gemm.multiply(a, 0, 4, packed, c, 0, scratch),
+                            "A is [4, 6] " + type.label() + ": expected fp32, fp16 or bf16");
+                    assertRefused(
+                            () -> gemm.pack(b, false, arena),
+                            "B is [6, 5] " + type.label() + ": expected fp32, fp16 or bf16");
                 }
             }
         }

@@ -33,10 +33,28 @@ class RowConverterTest {
     }
 
     @Test
+    void widensEveryByteAsItsTypeDoes() {
+        for (DType dtype : new DType[] {DType.E4M3, DType.E5M2}) {
+            try (Arena arena = Arena.ofConfined()) {
+                Matrix row = Matrix.allocate(arena, dtype, 1, 256);
+                for (int bits = 0; bits < 256; bits++) {
+                    row.data().set(ValueLayout.JAVA_BYTE, bits, (byte) bits);
+                }
+                MemorySegment target = MemorySegment.ofArray(new float[256]);
+                new RowConverter().widen(row, 0, 3, 253, target, 12);
+                for (int i = 3; i < 256; i++) {
+                    float widened = target.getAtIndex(ValueLayout.JAVA_FLOAT, i);
+                    assertEquals(row.get(0, i), widened, dtype + " bits " + i);
+                }
+            }
+        }
+    }
+
+    @Test
     void narrowsEveryKindOfFloatAsItsTypeDoes() {
         float[] values = floats();
         MemorySegment source = MemorySegment.ofArray(values);
-        for (DType dtype : DType.UNSCALED) {
+        for (DType dtype : DType.values()) {
             try (Arena arena = Arena.ofConfined()) {
                 Matrix row = Matrix.allocate(arena, dtype, 1, values.length + 7);
                 new RowConverter().narrow(source, 0, values.length, row, 0, 7);

@@ -24,8 +24,6 @@ import dev.weft.tune.HostModel;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.EnumSet;
-import java.util.Set;
 import java.util.function.Function;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
@@ -133,17 +131,15 @@ public final class CalibrateCommand extends WeftCommand {
 
     private int measureHost(Console console) {
         OptionValues.oneOf("--engine", engine, Gemms.NAMES.toArray(String[]::new));
-        boolean amx = engine.equals("amx");
-        DType any = amx ? DType.BF16 : DType.FP32;
+        DType any = engine.equals("amx") ? DType.BF16 : DType.FP32;
         Gemm named = Gemms.byName(engine, any, any);
         Function<DType, Gemm> engines =
                 type -> engine.equals("auto") ? Gemms.auto(type, type) : named;
-        Set<DType> types = amx ? EnumSet.of(DType.BF16) : EnumSet.allOf(DType.class);
         Path file = output == null ? HostModel.path(engines) : output.toAbsolutePath();
         console.print("Measuring...");
         Machine machine =
                 Calibration.measure(
-                        engines, types, quick ? Effort.quick(() -> {}) : Effort.thorough(() -> {}));
+                        engines, quick ? Effort.quick(() -> {}) : Effort.thorough(() -> {}));
         print(machine, console);
         keep(machine, file, console);
         if (!Calibration.isUndisturbed(machine)) {

@@ -1,7 +1,7 @@
 package dev.weft.cli.verify;
 
 import dev.weft.cli.data.EpilogueData;
-import dev.weft.tensor.DType;
+import dev.weft.gemm.ErrorBound;
 import dev.weft.tensor.Matrix;
 import java.util.stream.LongStream;
 
@@ -68,7 +68,7 @@ public record EpilogueJudge(EpilogueData data) {
             return 0;
         }
         double largest = Math.abs(result.value()) + result.error();
-        double allowed = result.error() + spacing(results.dtype(), largest) / 2;
+        double allowed = result.error() + ErrorBound.rounding(results.dtype(), largest);
         double ratio = Math.abs(actual - result.value()) / allowed;
         return Double.isNaN(ratio) ? Double.POSITIVE_INFINITY : ratio;
     }
@@ -132,11 +132,5 @@ public record EpilogueJudge(EpilogueData data) {
             tail = density / fraction;
         }
         return x < 0 ? tail : 1 - tail;
-    }
-
-    /** The distance of neighbouring values of a type. */
-    private static double spacing(DType type, double magnitude) {
-        int least = type == DType.FP16 ? -14 : Float.MIN_EXPONENT;
-        return Math.scalb(type.epsilon(), Math.max(Math.getExponent(magnitude), least));
     }
 }

@@ -279,28 +279,32 @@ final class A64Tiles {
     }
 
     private void loadFour(DType type, int to, int from) {
-        if (type == DType.FP32) {
-            code.ldrQPost(to, from, VECTOR_BYTES);
-        } else {
-            code.ldrDPost(to, from, VECTOR_BYTES / 2);
-            widen(type, to);
+        switch (type) {
+            case FP32 -> code.ldrQPost(to, from, VECTOR_BYTES);
+            case FP16 -> {
+                code.ldrDPost(to, from, VECTOR_BYTES / 2);
+                code.fcvtl(to, to);
+            }
+            case BF16 -> {
+                code.ldrDPost(to, from, VECTOR_BYTES / 2);
+                code.shll16(to, to);
+            }
+            case E4M3, E5M2 -> throw new IllegalArgumentException(type.label());
         }
     }
 
     private void loadOne(DType type, int to, int from) {
-        if (type == DType.FP32) {
-            code.ldrSPost(to, from, Float.BYTES);
-        } else {
-            code.ldrHPost(to, from, Short.BYTES);
-            widen(type, to);
-        }
-    }
-
-    private void widen(DType type, int register) {
-        if (type == DType.FP16) {
-            code.fcvtl(register, register);
-        } else {
-            code.shll16(register, register);
+        switch (type) {
+            case FP32 -> code.ldrSPost(to, from, Float.BYTES);
+            case FP16 -> {
+                code.ldrHPost(to, from, Short.BYTES);
+                code.fcvtl(to, to);
+            }
+            case BF16 -> {
+                code.ldrHPost(to, from, Short.BYTES);
+                code.shll16(to, to);
+            }
+            case E4M3, E5M2 -> throw new IllegalArgumentException(type.label());
         }
     }
 }

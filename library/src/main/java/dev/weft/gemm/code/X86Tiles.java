@@ -382,15 +382,19 @@ final class X86Tiles {
 
     /** Loads one element into register 0. */
     private void loadOne(DType type, int from) {
-        if (type == DType.FP32) {
-            code.loadOne(0, from, 0);
-            return;
-        }
-        code.zero(0);
-        // The upper half of an fp32 is a bf16.
-        code.insert16(0, 0, from, 0, type == DType.BF16 ? 1 : 0);
-        if (type == DType.FP16) {
-            code.widenFp16(0, 0);
+        switch (type) {
+            case FP32 -> code.loadOne(0, from, 0);
+            case FP16 -> {
+                code.zero(0);
+                code.insert16(0, 0, from, 0, 0);
+                code.widenFp16(0, 0);
+            }
+            case BF16 -> {
+                code.zero(0);
+                // The upper half of an fp32 is a bf16.
+                code.insert16(0, 0, from, 0, 1);
+            }
+            case E4M3, E5M2 -> throw new IllegalArgumentException(type.label());
         }
     }
 }

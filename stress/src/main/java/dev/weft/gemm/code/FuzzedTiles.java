@@ -65,7 +65,7 @@ public final class FuzzedTiles {
     public void call(byte[] input) {
         ByteBuffer numbers = ByteBuffer.wrap(Arrays.copyOf(input, 17));
         Tiles tiles = kinds.get(upTo(numbers, kinds.size()));
-        final DType any = DType.values()[upTo(numbers, 3)];
+        final DType any = DType.UNSCALED.get(upTo(numbers, DType.UNSCALED.size()));
         final int tileCount = 1 + upTo(numbers, MOST_TILES);
         final int lastRows = 1 + upTo(numbers, tiles.rows());
         final int some = 1 + upTo(numbers, tiles.cols());
