@@ -34,8 +34,7 @@ import picocli.CommandLine.Parameters;
         })
 final class CompletionCommand extends WeftCommand {
 
-    private static final List<String> TYPES =
-            DType.UNSCALED.stream().map(DType::label).toList();
+    private static final List<String> TYPES = DType.UNSCALED.stream().map(DType::label).toList();
 
     @Parameters(
             arity = "0..1",

@@ -19,11 +19,11 @@ final class DeviationMeter {
     private double worstExpected;
     private long notFinite;
 
-    DeviationMeter(Matrix c, long k, double more) {
+    DeviationMeter(Matrix c, long k, Loss more) {
         this.c = c;
         this.dtype = c.dtype();
-        this.relative = ErrorBound.relative(k) + more;
-        this.underflow = ErrorBound.underflow(k);
+        this.relative = ErrorBound.relative(k) + more.share();
+        this.underflow = ErrorBound.underflow(k) + more.least();
     }
 
     /** {@code magnitude} is the element of {@code |A| x |B|}. */

@@ -15,13 +15,13 @@ import java.util.stream.LongStream;
  * over all cores if all threads may read the matrices.
  *
  * @param b [K, N], or [N, K] if {@code transposed}
- * @param more the share of {@code |A| x |B|} that may be lost in other ways than by fp32 sums
+ * @param more what may be lost in other ways than by fp32 sums
  */
-public record Float64Oracle(Matrix a, Matrix b, boolean transposed, double more) {
+public record Float64Oracle(Matrix a, Matrix b, boolean transposed, Loss more) {
 
     /** Without any other losses. */
     public Float64Oracle(Matrix a, Matrix b, boolean transposed) {
-        this(a, b, transposed, 0);
+        this(a, b, transposed, Loss.NONE);
     }
 
     public Float64Oracle {

@@ -57,7 +57,7 @@ public final class Freivalds {
     private final Matrix c;
     private final long n;
     private final long seed;
-    private final double more;
+    private final Loss more;
     private final LongPredicate wanted;
     private final double[][] signedB;
     private final double deviations;
@@ -69,7 +69,7 @@ public final class Freivalds {
             Matrix c,
             int rounds,
             long seed,
-            double more,
+            Loss more,
             LongPredicate wanted) {
         this.a = a;
         this.b = b;
@@ -87,7 +87,7 @@ public final class Freivalds {
     /** Checks all rows of C. */
     public static Result check(
             Matrix a, Matrix b, boolean transposed, Matrix c, int rounds, long seed) {
-        return check(a, b, transposed, c, rounds, seed, 0, row -> true);
+        return check(a, b, transposed, c, rounds, seed, Loss.NONE, row -> true);
     }
 
     /**
@@ -96,7 +96,7 @@ public final class Freivalds {
      *
      * @param b [K, N], or [N, K] if {@code transposed}
      * @param rounds independent sign vectors, 1 to 64
-     * @param more the share of {@code |A| x |B|} that may be lost in other ways than by fp32 sums
+     * @param more what may be lost in other ways than by fp32 sums
      * @param wanted whether to check the row of that number
      */
     public static Result check(
@@ -106,7 +106,7 @@ public final class Freivalds {
             Matrix c,
             int rounds,
             long seed,
-            double more,
+            Loss more,
             LongPredicate wanted) {
         long k = transposed ? b.cols() : b.rows();
         long n = transposed ? b.rows() : b.cols();
@@ -198,8 +198,8 @@ public final class Freivalds {
     }
 
     private double tolerance(double norms, double rounding) {
-        double chain = (ErrorBound.relative(a.cols()) + more) * norms;
-        double underflow = ErrorBound.underflow(a.cols()) * Math.sqrt(n);
+        double chain = (ErrorBound.relative(a.cols()) + more.share()) * norms;
+        double underflow = (ErrorBound.underflow(a.cols()) + more.least()) * Math.sqrt(n);
         double float64 = (n + a.cols()) * EPS64 * Math.sqrt(n) * norms;
         return deviations * (chain + underflow + rounding) + float64;
     }

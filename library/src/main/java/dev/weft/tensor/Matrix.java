@@ -290,6 +290,28 @@ public record Matrix(MemorySegment data, DType dtype, long rows, long cols, long
                 && firstDifferentRow(other) < 0;
     }
 
+    /**
+     * Whether both have the same shape, type and bits, where any NaN is the same as any other:
+     * which one a sum gives depends on the order of its operands and on the processor.
+     */
+    public boolean equalsUpToNaN(Matrix other) {
+        if (other.rows != rows || other.cols != cols || other.dtype != dtype) {
+            return false;
+        }
+        for (long row = 0; row < rows; row++) {
+            if (rows(row, 1).firstDifferentRow(other.rows(row, 1)) < 0) {
+                continue;
+            }
+            for (long col = 0; col < cols; col++) {
+                // Float.compare tells zeros apart, and no NaN from another.
+                if (Float.compare(get(row, col), other.get(row, col)) != 0) {
+                    return false;
+                }
+            }
+        }
+        return true;
+    }
+
     /** The first row whose bits differ from {@code other}'s (same shape and type), or -1. */
     public long firstDifferentRow(Matrix other) {
         for (long r = 0; r < rows; r++) {

@@ -9,6 +9,7 @@ import dev.weft.cuda.exec.DeviceCheck;
 import dev.weft.cuda.kernel.GatedKernel;
 import dev.weft.fabric.World;
 import dev.weft.gemm.Float64Oracle;
+import dev.weft.gemm.Loss;
 import dev.weft.op.Operator.View;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Shards;
@@ -81,7 +82,8 @@ class ScaledProductIT {
 
         void requireWithinBound(Matrix c, Arena arena) {
             Matrix a = ScaledMatrix.inRows(rows, k, scaling).dequantize(arena);
-            Float64Oracle oracle = new Float64Oracle(a, b.dequantize(arena), transposed, LOST);
+            Float64Oracle oracle =
+                    new Float64Oracle(a, b.dequantize(arena), transposed, Loss.ofShare(LOST));
             long[] some =
                     java.util.stream.LongStream.of(0, c.rows() / 2, c.rows() - 1)
                             .distinct()

@@ -96,9 +96,11 @@ class FreivaldsTest {
                 assertFalse(result.accepted());
                 assertEquals(2, result.worstRow());
                 assertTrue(
-                        Freivalds.check(a, b, false, c, ROUNDS, 1, 0, row -> row != 2).accepted());
+                        Freivalds.check(a, b, false, c, ROUNDS, 1, Loss.NONE, row -> row != 2)
+                                .accepted());
                 assertFalse(
-                        Freivalds.check(a, b, false, c, ROUNDS, 1, 0, row -> row == 2).accepted());
+                        Freivalds.check(a, b, false, c, ROUNDS, 1, Loss.NONE, row -> row == 2)
+                                .accepted());
             }
         }
     }

@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.weft.tensor.data.DataSource;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.nio.ByteBuffer;
 import java.nio.FloatBuffer;
 import java.util.Random;
@@ -230,6 +231,26 @@ class MatrixTest {
             assertThrows(IndexOutOfBoundsException.class, () -> inner.get(0, 2));
             assertThrows(IndexOutOfBoundsException.class, () -> inner.get(2, 0));
             assertThrows(IndexOutOfBoundsException.class, () -> inner.set(0, -1, 1));
+        }
+    }
+
+    @Test
+    void equalityUpToNaNIsStrictOtherwise() {
+        for (DType type : DType.values()) {
+            Matrix one = Matrix.allocate(Arena.ofAuto(), type, 2, 3);
+            Matrix other = Matrix.allocate(Arena.ofAuto(), type, 2, 3);
+            one.set(1, 1, Float.NaN);
+            assertFalse(one.equalsUpToNaN(other), "a NaN is no number");
+            assertFalse(other.equalsUpToNaN(one), "nor a number a NaN");
+            other.set(1, 1, Float.NaN);
+            long sign = other.offset(1, 1) + type.bytes() - 1;
+            byte top = other.data().get(ValueLayout.JAVA_BYTE, sign);
+            other.data().set(ValueLayout.JAVA_BYTE, sign, (byte) (top ^ 0x80));
+            assertFalse(one.bitwiseEquals(other), type.label());
+            assertTrue(one.equalsUpToNaN(other), type.label());
+            one.set(1, 2, -0f);
+            assertFalse(one.equalsUpToNaN(other), "zeros of both signs");
+            assertFalse(one.equalsUpToNaN(other.rows(0, 1)), "another shape");
         }
     }
 }

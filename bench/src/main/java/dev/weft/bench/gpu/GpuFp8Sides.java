@@ -12,6 +12,7 @@ import dev.weft.ffi.CublasLt;
 import dev.weft.ffi.CudaStreams;
 import dev.weft.gemm.Deviation;
 import dev.weft.gemm.Float64Oracle;
+import dev.weft.gemm.Loss;
 import dev.weft.op.Operator.View;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Shards;
@@ -248,7 +249,7 @@ final class GpuFp8Sides implements AutoCloseable {
             ScaledMatrix.dequantizeRows(rows, scaling, some[i], 1, wideA.rows(i, 1));
             c.rows(some[i], 1).download(sums.rows(i, 1), bench.stream());
         }
-        Deviation deviation = new Float64Oracle(wideA, wideB, true, LOST).check(sums);
+        Deviation deviation = new Float64Oracle(wideA, wideB, true, Loss.ofShare(LOST)).check(sums);
         return new BenchRow.Check(
                 who + ": " + some.length + " rows in float64",
                 deviation.withinBound(),

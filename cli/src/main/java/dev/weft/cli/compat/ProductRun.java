@@ -232,7 +232,7 @@ record ProductRun(
         return new Verification(
                 Promise.BITWISE,
                 exact,
-                product.bitwiseEquals(unfused) && (fused == null || product.bitwiseEquals(fused)),
+                product.equalsUpToNaN(unfused) && (fused == null || product.equalsUpToNaN(fused)),
                 deviation.withinBound(),
                 source.isRight(deviation, product, fused),
                 deviation.maxAbsErr(),

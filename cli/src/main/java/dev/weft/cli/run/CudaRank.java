@@ -177,7 +177,7 @@ final class CudaRank implements RankSite<DeviceMatrix> {
             Heartbeat.Work<Boolean> compare =
                     () -> {
                         Matrix expected = data.finished(sums, result.dtype(), memory);
-                        return expected.bitwiseEquals(result)
+                        return expected.equalsUpToNaN(result)
                                 && new EpilogueJudge(data).worst(sums, expected) <= 1;
                     };
             boolean same = world == null ? compare.call() : Heartbeat.during(world, compare);

@@ -292,7 +292,7 @@ final class CudaSumsRank implements RankSite<DeviceMatrix> {
             boolean rounded = order(operator) == Order.BY_RANK_BF16;
             Matrix rows = ownRows(sums(order(operator), memory));
             Matrix expected = expected(rows, memory);
-            boolean equal = expected.bitwiseEquals(found) && sentExpected(operator, memory);
+            boolean equal = expected.equalsUpToNaN(found) && sentExpected(operator, memory);
             // Parts that are rounded keep to another bound, so it is checked before they are.
             Matrix exact = rounded ? ownRows(sums(Order.BY_RANK, memory)) : rows;
             boolean right =
@@ -324,7 +324,7 @@ final class CudaSumsRank implements RankSite<DeviceMatrix> {
         if (partial != null
                 && !products(product(0, end, DType.FP32, sums))
                         .get(product)
-                        .bitwiseEquals(partial)) {
+                        .equalsUpToNaN(partial)) {
             return false;
         }
         Matrix own = operator.outgoing(product, Reduction.slotOf(member)).orElse(null);
@@ -338,7 +338,7 @@ final class CudaSumsRank implements RankSite<DeviceMatrix> {
             boolean same =
                     r == member
                             || part.rows(first, rows.rows(r))
-                                    .bitwiseEquals(own.rows(first, rows.rows(r)));
+                                    .equalsUpToNaN(own.rows(first, rows.rows(r)));
             if (!same) {
                 return false;
             }

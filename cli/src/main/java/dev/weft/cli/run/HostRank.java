@@ -151,7 +151,7 @@ record HostRank(
 
     private Judged compare(Result<Matrix> kept, Matrix product, boolean sameBits) {
         Matrix gathered = kept.gathered().orElseThrow();
-        boolean equal = product.bitwiseEquals(kept.product());
+        boolean equal = product.equalsUpToNaN(kept.product());
         boolean withinBound = equal || sameBits || isWithinBound(kept.product());
         return new Judged(equalsInputs(gathered), equal, withinBound, product, null);
     }

@@ -5,6 +5,7 @@ import dev.weft.gemm.Deviation;
 import dev.weft.gemm.Float64Oracle;
 import dev.weft.gemm.Freivalds;
 import dev.weft.gemm.Gemm;
+import dev.weft.gemm.Loss;
 import dev.weft.gemm.PackedB;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
@@ -29,7 +30,7 @@ public record ProductJudge(Shards shards, boolean transposeB, long seed) {
      * keep about 13 bits of the largest addend. With normal data, 2^-15 was lost at a K of 4096;
      * the loss falls with the root of K.
      */
-    public static final double LOST_BY_FP8_SUMS = 0x1p-11;
+    public static final Loss LOST_BY_FP8_SUMS = Loss.ofShare(0x1p-11);
 
     private static final int SAMPLED_ROWS = 64;
     private static final int FREIVALDS_ROUNDS = 8;
@@ -54,13 +55,13 @@ public record ProductJudge(Shards shards, boolean transposeB, long seed) {
      * @param a all rows of one group
      */
     public Judgement judge(Matrix a, Matrix b, Matrix c) {
-        return judge(a, b, c, 0);
+        return judge(a, b, c, Loss.NONE);
     }
 
     /**
-     * @param more the share of {@code |A| x |B|} that may be lost in other ways than by fp32 sums
+     * @param more what may be lost in other ways than by fp32 sums
      */
-    public Judgement judge(Matrix a, Matrix b, Matrix c, double more) {
+    public Judgement judge(Matrix a, Matrix b, Matrix c, Loss more) {
         Float64Oracle oracle = new Float64Oracle(a, b, transposeB, more);
         if ((double) c.rows() * a.cols() * c.cols() <= MAX_FULL_CHECK_STEPS) {
             return new Judgement(oracle.check(c), c.rows(), true);

@@ -7,6 +7,7 @@ import dev.weft.cli.data.Operands;
 import dev.weft.cli.options.ProblemSpec;
 import dev.weft.cli.verify.ProductJudge.Judgement;
 import dev.weft.gemm.Gemm;
+import dev.weft.gemm.Loss;
 import dev.weft.plan.Reduction.Order;
 import dev.weft.report.Promise;
 import dev.weft.report.Verification;
@@ -224,19 +225,23 @@ public final class Verifier {
         return order == Order.BY_RANK_BF16 ? DType.BF16 : DType.FP32;
     }
 
-    /** Half a unit of each rank's sums, in total at most |A| x |B|; or of a GPU's sums. */
-    private double lostByParts() {
+    /**
+     * Half a unit of each rank's sums, which are at most |A| x |B| together; or of a GPU's sums.
+     */
+    private Loss lostByParts(int rank) {
         if (problem.fp8() != null && unfused == null) {
             return ProductJudge.LOST_BY_FP8_SUMS;
         }
-        return order == Order.BY_RANK_BF16 ? DType.BF16.epsilon() / 2 : 0;
+        return order == Order.BY_RANK_BF16
+                ? Loss.ofParts(DType.BF16, problem.members(rank).size())
+                : Loss.NONE;
     }
 
     private void compare(Matrix a, Matrix b, Matrix reference, int rank) {
         try (Arena arena = Arena.ofShared()) {
             Matrix output = output(rank, arena);
             long first = problem.firstRowOfC(rank);
-            if (reference.rows(first, output.rows()).bitwiseEquals(output)) {
+            if (reference.rows(first, output.rows()).equalsUpToNaN(output)) {
                 return;
             }
             if (epilogue == null) {
@@ -277,7 +282,7 @@ public final class Verifier {
      * @param firstRow the first row of C
      */
     private void judge(Matrix a, Matrix b, Matrix c, boolean bitwise, int rank, long firstRow) {
-        Judgement judged = new ProductJudge(problem, rank).judge(a, b, c, lostByParts());
+        Judgement judged = new ProductJudge(problem, rank).judge(a, b, c, lostByParts(rank));
         found =
                 found.and(
                         new Verification(

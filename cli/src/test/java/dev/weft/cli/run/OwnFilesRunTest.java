@@ -11,6 +11,7 @@ import dev.weft.tensor.MatrixFiles;
 import dev.weft.tensor.data.NormalData;
 import java.io.IOException;
 import java.lang.foreign.Arena;
+import java.lang.foreign.ValueLayout;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -114,5 +115,68 @@ class OwnFilesRunTest {
         run("-n 2" + files + " --c c.npz").assertRefused("--c c.npz: expected FILE.npy");
         run("-n 2 --transpose-b" + files + " --c " + folder.resolve("a.npy"))
                 .assertRefused("is that of --a, which is read");
+    }
+
+    /** Which NaN a sum gives depends on the order of its operands, and means nothing. */
+    @Test
+    void aProductWithNaNPasses() throws IOException {
+        Path a = folder.resolve("a.npy");
+        Path b = folder.resolve("b.npy");
+        try (Arena arena = Arena.ofConfined()) {
+            Matrix left = Matrix.allocate(arena, DType.FP32, 12, 9);
+            Matrix right = Matrix.allocate(arena, DType.FP32, 9, 7);
+            new NormalData(3, 0).fill(left);
+            new NormalData(3, 1).fill(right);
+            for (int k = 0; k < 9; k++) {
+                int bits = (k % 2 == 0 ? 0x7FC00000 : 0xFFC00000) + k;
+                left.data().set(ValueLayout.JAVA_INT, left.offset(3, k), bits);
+                left.set(5, k, k % 2 == 0 ? Float.POSITIVE_INFINITY : Float.NEGATIVE_INFINITY);
+                left.set(7, k, k == 4 ? Float.NaN : 1);
+            }
+            MatrixFiles.write(a.toString(), left);
+            MatrixFiles.write(b.toString(), right);
+        }
+        String files = " --a " + a + " --b " + b;
+        for (String how :
+                List.of(
+                        "-n 3 --op matmul-reduce-scatter --order by-rank",
+                        "-n 3 --op matmul-allreduce --order by-rank",
+                        "-n 3 --op matmul-reduce-scatter --order by-rank-bf16",
+                        "-n 3 --op matmul-allreduce",
+                        "-n 2 --epilogue residual,gelu,bias",
+                        "-n 2 --epilogue bias,silu --out-dtype bf16",
+                        "-n 2 --epilogue swiglu --rhs replicated --out-dtype fp16")) {
+            Invocation run = run(how + (how.contains("swiglu") ? "" : files));
+            assertEquals(0, run.code(), how + " " + run.err());
+        }
+    }
+
+    /** Parts as small as bf16's smallest numbers lose half the distance of those. */
+    @Test
+    void partsBelowTheNormalNumbersOfBf16Pass() throws IOException {
+        Path a = folder.resolve("a.npy");
+        Path b = folder.resolve("b.npy");
+        try (Arena arena = Arena.ofConfined()) {
+            Matrix left = Matrix.allocate(arena, DType.FP32, 12, 9);
+            Matrix right = Matrix.allocate(arena, DType.FP32, 9, 7);
+            NormalData normal = new NormalData(3, 0);
+            normal.fill(left);
+            normal.fill(right);
+            for (long row = 0; row < 12; row++) {
+                for (long col = 0; col < 9; col++) {
+                    left.set(row, col, left.get(row, col) * 0x1p-66f);
+                }
+            }
+            for (long row = 0; row < 9; row++) {
+                for (long col = 0; col < 7; col++) {
+                    right.set(row, col, right.get(row, col) * 0x1p-66f);
+                }
+            }
+            MatrixFiles.write(a.toString(), left);
+            MatrixFiles.write(b.toString(), right);
+        }
+        String sums = "-n 3 --op matmul-reduce-scatter --order by-rank-bf16";
+        Invocation run = run(sums + " --a " + a + " --b " + b);
+        assertEquals(0, run.code(), run.err());
     }
 }

@@ -21,8 +21,7 @@ class CalibrateTest {
 
     /** To its end, or refused with the reason if this machine lacks the engine. */
     @ParameterizedTest
-    @ValueSource(
-            strings = {"auto", "native", "amx", "vector", "scalar", "openblas"})
+    @ValueSource(strings = {"auto", "native", "amx", "vector", "scalar", "openblas"})
     void everyEngineIsMeasuredForAllTypesThatItMultiplies(String engine) {
         Path file = folder.resolve("here.json");
         Invocation run =
