@@ -15,13 +15,13 @@ import java.util.stream.Collectors;
  * values, including infinities, into the largest finite one.
  */
 public enum DType {
-    FP32(4),
-    FP16(2),
-    BF16(2),
+    FP32(4, "float32"),
+    FP16(2, "float16", "half"),
+    BF16(2, "bfloat16"),
     /** 4 bits of exponent, 3 of mantissa, no infinities; at most 448. */
-    E4M3(1),
+    E4M3(1, "float8_e4m3fn"),
     /** 5 bits of exponent, 2 of mantissa; at most 57344. */
-    E5M2(1);
+    E5M2(1, "float8_e5m2");
 
     /** The types of products, and of operands that have no scales. */
     public static final List<DType> UNSCALED = List.of(FP32, FP16, BF16);
@@ -30,13 +30,21 @@ public enum DType {
     static final ValueLayout.OfFloat FLOAT =
             ValueLayout.JAVA_FLOAT_UNALIGNED.withOrder(java.nio.ByteOrder.LITTLE_ENDIAN);
 
+    static final ValueLayout.OfInt INT =
+            ValueLayout.JAVA_INT_UNALIGNED.withOrder(java.nio.ByteOrder.LITTLE_ENDIAN);
+
     static final ValueLayout.OfShort SHORT =
             ValueLayout.JAVA_SHORT_UNALIGNED.withOrder(java.nio.ByteOrder.LITTLE_ENDIAN);
 
     private final int bytes;
+    private final List<String> elsewhere;
 
-    DType(int bytes) {
+    /**
+     * @param elsewhere its names in NumPy, ml_dtypes and PyTorch
+     */
+    DType(int bytes, String... elsewhere) {
         this.bytes = bytes;
+        this.elsewhere = List.of(elsewhere);
     }
 
     /** Bytes per element. */
@@ -52,10 +60,14 @@ public enum DType {
         return name().toLowerCase(Locale.ROOT);
     }
 
-    /** The type named {@code label}; the inverse of {@link #label()}. */
+    /**
+     * The type with this {@link #label()}, or with this name in NumPy, ml_dtypes or PyTorch: {@code
+     * float32}, {@code float16}, {@code half}, {@code bfloat16}, {@code float8_e4m3fn}, {@code
+     * float8_e5m2}.
+     */
     public static DType of(String label) {
         for (DType type : values()) {
-            if (type.label().equals(label)) {
+            if (type.label().equals(label) || type.elsewhere.contains(label)) {
                 return type;
             }
         }

@@ -28,13 +28,13 @@ public final class MatrixFiles {
     private MatrixFiles() {}
 
     /**
-     * Maps a matrix read-only for as long as {@code arena} lives; float64 is read and rounded to
-     * fp32 instead. Do not shorten the file meanwhile: the system ends a process that touches what
-     * is no longer there. Replacing it, as every write of this package does, is harmless. {@link
-     * #locate} is for files that others may shorten.
+     * Maps a matrix read-only for as long as {@code arena} lives; float64, which is rounded to
+     * fp32, and Fortran order are read instead. Do not shorten the file meanwhile: the system ends
+     * a process that touches what is no longer there. Replacing it, as every write of this package
+     * does, is harmless. {@link #locate} is for files that others may shorten.
      *
      * @param spec a path, for safetensors followed by a colon and the tensor's name
-     * @param dtypeOrNull the expected type; required for a raw file
+     * @param dtypeOrNull the expected type; required for a raw file, and for an .npy file of bytes
      * @param rowsOrAny the expected rows, or {@link #ANY}; required for a raw file
      * @param colsOrAny the expected columns, likewise
      */
@@ -46,7 +46,8 @@ public final class MatrixFiles {
             if (file.sizeBytes() != located.fileBytes()) {
                 throw file.changed(located.fileBytes(), file.sizeBytes());
             }
-            return located.isFloat64() ? located.read(arena) : file.map(located, arena);
+            boolean asIs = !located.isFloat64() && !located.isFortranOrder();
+            return asIs ? file.map(located, arena) : located.read(arena);
         }
     }
 
@@ -99,7 +100,7 @@ public final class MatrixFiles {
         try (InputFile file =
                 InputFile.open(Path.of(colon < 0 ? spec : spec.substring(0, colon)))) {
             if (npy) {
-                return NpyFile.locate(file);
+                return NpyFile.locate(file, dtypeOrNull);
             }
             return colon < 0
                     ? file.rest(0, dtypeOrNull, rowsOrAny, colsOrAny)
@@ -153,6 +154,7 @@ public final class MatrixFiles {
      * @param fileBytes the length of the file when it was located
      * @param dtype fp32 for float64, which is rounded to it when it is read
      * @param isFloat64 whether the file's elements have 64 bits
+     * @param isFortranOrder whether the file has column after column
      */
     public record Located(
             Path path,
@@ -160,6 +162,7 @@ public final class MatrixFiles {
             long fileBytes,
             DType dtype,
             boolean isFloat64,
+            boolean isFortranOrder,
             long rows,
             long cols) {
 
@@ -209,9 +212,21 @@ public final class MatrixFiles {
             }
         }
 
+        Located inFortranOrder() {
+            return new Located(path, position, fileBytes, dtype, isFloat64, true, rows, cols);
+        }
+
+        private int bytesOfElement() {
+            return isFloat64 ? Double.BYTES : dtype.bytes();
+        }
+
         private void read(InputFile file, long firstRow, long firstCol, Matrix target)
                 throws IOException {
-            long rowBytes = cols * (isFloat64 ? Double.BYTES : dtype.bytes());
+            if (isFortranOrder) {
+                readColumns(file, firstRow, firstCol, target);
+                return;
+            }
+            long rowBytes = cols * bytesOfElement();
             boolean asIs = !isFloat64 && target.isContiguous() && target.data().isNative();
             if (asIs && target.cols() == cols) {
                 MemorySegment elements = target.data().asSlice(0, target.elementBytes());
@@ -233,6 +248,50 @@ public final class MatrixFiles {
                                 Matrix.of(elements, dtype, count, cols)
                                         .block(0, count, firstCol, target.cols()));
                     }
+                }
+            }
+        }
+
+        /** Whole columns many at a time, parts of columns one at a time. */
+        private void readColumns(InputFile file, long firstRow, long firstCol, Matrix target)
+                throws IOException {
+            long size = bytesOfElement();
+            long columnBytes = target.rows() * size;
+            boolean whole = target.rows() == rows;
+            long batchCols = whole ? Math.clamp(STAGING_BYTES / columnBytes, 1, target.cols()) : 1;
+            try (Arena arena = Arena.ofConfined()) {
+                MemorySegment staging = arena.allocate(batchCols * columnBytes, Double.BYTES);
+                for (long col = 0; col < target.cols(); col += batchCols) {
+                    long count = Math.min(batchCols, target.cols() - col);
+                    MemorySegment elements = staging.asSlice(0, count * columnBytes);
+                    file.read(position + ((firstCol + col) * rows + firstRow) * size, elements);
+                    transpose(elements, target.block(0, target.rows(), col, count));
+                }
+            }
+        }
+
+        private void transpose(MemorySegment elements, Matrix into) {
+            long at = 0;
+            for (long col = 0; col < into.cols(); col++) {
+                for (long row = 0; row < into.rows(); row++) {
+                    long to = into.offset(row, col);
+                    if (isFloat64) {
+                        into.set(row, col, (float) elements.get(FLOAT64, at));
+                    } else {
+                        switch (dtype) {
+                            case FP32 ->
+                                    into.data().set(DType.INT, to, elements.get(DType.INT, at));
+                            case FP16, BF16 ->
+                                    into.data().set(DType.SHORT, to, elements.get(DType.SHORT, at));
+                            case E4M3, E5M2 ->
+                                    into.data()
+                                            .set(
+                                                    ValueLayout.JAVA_BYTE,
+                                                    to,
+                                                    elements.get(ValueLayout.JAVA_BYTE, at));
+                        }
+                    }
+                    at += bytesOfElement();
                 }
             }
         }

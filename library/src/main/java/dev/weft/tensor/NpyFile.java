@@ -10,7 +10,7 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * NumPy's {@code .npy} files with one two-dimensional array in C order. Thread-safe.
+ * NumPy's {@code .npy} files with one two-dimensional array. Thread-safe.
  *
  * <pre>
  * 0   93 'N' 'U' 'M' 'P' 'Y'
@@ -21,7 +21,9 @@ import java.util.List;
  *
  * <p>NumPy itself has no bf16. It saves extension types as two opaque bytes ({@code <V2}); some
  * programs write the word {@code bfloat16}. Both are read as bf16. bf16 is written as {@code <V2},
- * which {@code numpy.load} accepts; {@code .view(bfloat16)} then gives it its type.
+ * which {@code numpy.load} accepts; {@code .view(bfloat16)} then gives it its type. Likewise 8-bit
+ * types: they are written as {@code |u1}, and ml_dtypes saves all but e5m2 ({@code <f1}) as {@code
+ * <V1}, so the caller has to know which they are.
  */
 final class NpyFile {
 
@@ -34,7 +36,10 @@ final class NpyFile {
 
     private NpyFile() {}
 
-    static Located locate(InputFile file) throws IOException {
+    /**
+     * @param expected the type of a file that only says that its elements are bytes, or null
+     */
+    static Located locate(InputFile file, DType expected) throws IOException {
         byte[] start = file.bytes(0, VERSION_END, "start");
         if (!Arrays.equals(start, 0, MAGIC.length, MAGIC, 0, MAGIC.length)) {
             throw file.refusal("is not an .npy file: it does not start with \\x93NUMPY");
@@ -53,13 +58,16 @@ final class NpyFile {
                         file.bytes(headerStart, headerBytes, "header"),
                         major == 3 ? StandardCharsets.UTF_8 : StandardCharsets.ISO_8859_1);
         NpyHeader header = NpyHeader.parse(text, file);
+        DType dtype = header.isFloat64() ? DType.FP32 : header.dtype(file, expected);
         header.checkMatrix(file);
         long dataStart = (long) headerStart + headerBytes;
         long rows = header.shape().get(0);
         long cols = header.shape().get(1);
-        return header.isFloat64()
-                ? file.restOfFloat64(dataStart, rows, cols)
-                : file.rest(dataStart, header.dtype(file), rows, cols);
+        Located rest =
+                header.isFloat64()
+                        ? file.restOfFloat64(dataStart, rows, cols)
+                        : file.rest(dataStart, dtype, rows, cols);
+        return header.fortranOrder() ? rest.inFortranOrder() : rest;
     }
 
     private static int headerBytes(InputFile file, int headerStart) throws IOException {

@@ -35,21 +35,13 @@ record NpyHeader(String descr, boolean fortranOrder, List<Long> shape) {
                 .formatted(descr, rows, matrix.cols(), " ".repeat(GROWTH_DIGITS - rows.length()));
     }
 
-    /** Refuses an array that is no matrix, or one that Weft does not read. */
+    /** Refuses an array that is no matrix. */
     void checkMatrix(InputFile file) {
-        if (!isFloat64()) {
-            dtype(file);
-        }
         if (shape.size() != 2) {
             throw file.refusal(
                     ("holds an array of %s dimensions %s: expected 2, rows and columns"
                                     + " (NumPy: a.reshape(rows, cols))")
                             .formatted(shape.size(), SafeText.excerpt(shape.toString())));
-        }
-        if (fortranOrder) {
-            throw file.refusal(
-                    "is in Fortran order (column after column): expected C order; convert it with"
-                            + " numpy.save(file, numpy.ascontiguousarray(a))");
         }
     }
 
@@ -58,27 +50,35 @@ record NpyHeader(String descr, boolean fortranOrder, List<Long> shape) {
         return descr.equals("<f8");
     }
 
-    /** The type of elements of 32 bits or fewer. */
-    DType dtype(InputFile file) {
-        switch (descr) {
-            case "<f4":
-                return DType.FP32;
-            case "<f2":
-                return DType.FP16;
-            case "<V2", "|V2", "bfloat16":
-                return DType.BF16;
-            case "|u1":
-                throw file.refusal(
-                        "holds uint8, which does not say what fp8 it is: expected F8_E4M3 or"
-                                + " F8_E5M2 in a safetensors file");
-            default:
+    /**
+     * The type of elements of 32 bits or fewer.
+     *
+     * @param expected the type of plain bytes, which may be any; null if the caller does not know
+     */
+    DType dtype(InputFile file, DType expected) {
+        return switch (descr) {
+            case "<f4" -> DType.FP32;
+            case "<f2" -> DType.FP16;
+            case "<V2", "|V2", "bfloat16" -> DType.BF16;
+            // Only e5m2 is a float of one byte to NumPy; ml_dtypes registers all others as V1.
+            case "<f1" -> DType.E5M2;
+            case "<V1", "|V1", "|u1" -> {
+                if (expected == null || !expected.isScaled()) {
+                    throw file.refusal(
+                            "holds bytes ('%s'), which may be e4m3 or e5m2: say which (weft run: --dtype fp8 --a-dtype e4m3), or use a safetensors file"
+                                    .formatted(descr));
+                }
+                yield expected;
+            }
+            default -> {
                 String quoted = "'" + SafeText.excerpt(descr) + "'";
                 throw file.refusal(
                         (descr.startsWith(">")
                                         ? "is big-endian (" + quoted + "): expected little-endian "
                                         : "holds elements of type " + quoted + ": expected ")
-                                + "'<f8', '<f4', '<f2' or '<V2' (bf16)");
-        }
+                                + "'<f8', '<f4', '<f2', '<V2' (bf16), '<f1' or '<V1' (fp8)");
+            }
+        };
     }
 
     static NpyHeader parse(String text, InputFile file) {

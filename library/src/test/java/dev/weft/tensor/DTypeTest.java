@@ -11,12 +11,26 @@ import java.lang.foreign.MemorySegment;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 
 class DTypeTest {
 
     private static final int PATTERNS = 1 << 16;
     private static final int SIGN = 0x8000;
+
+    @ParameterizedTest
+    @CsvSource({
+        "float32, FP32",
+        "float16, FP16",
+        "half, FP16",
+        "bfloat16, BF16",
+        "float8_e4m3fn, E4M3",
+        "float8_e5m2, E5M2"
+    })
+    void namesOfNumPyAndPyTorchAreKnown(String name, DType type) {
+        assertSame(type, DType.of(name));
+    }
 
     @Test
     void labelsNameTheTypes() {

@@ -47,6 +47,11 @@ final class MatrixTargets {
             npy.add(Files.readAllBytes(npyFile));
             npy.add(ofVersion(npy.getFirst(), 2));
             npy.add(ofVersion(npy.getFirst(), 3));
+            String rows = new String(npy.getFirst(), StandardCharsets.ISO_8859_1);
+            npy.add(rows.replace("False,", "True, ").getBytes(StandardCharsets.ISO_8859_1));
+            MatrixFiles.write(npyFile.toString(), matrix(arena, DType.E5M2, ROWS));
+            String bytes = Files.readString(npyFile, StandardCharsets.ISO_8859_1);
+            npy.add(bytes.replace("|u1", "<f1").getBytes(StandardCharsets.ISO_8859_1));
             Path tensors = folder.resolve("seed.safetensors");
             MatrixFiles.writeSafetensors(
                     tensors,

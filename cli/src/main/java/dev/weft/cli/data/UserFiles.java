@@ -25,7 +25,7 @@ public record UserFiles(ProblemSpec spec, Located a, Located whole) implements F
      */
     public static UserFiles open(ProblemOptions options, String aSpec, String bSpec)
             throws IOException {
-        ProblemSpec asked = options.spec();
+        ProblemSpec asked = options.specOfFiles();
         boolean aRaw = isRaw(aSpec);
         boolean bRaw = isRaw(bSpec);
         boolean rowsGiven = options.m != null || options.shards != null;
@@ -33,7 +33,7 @@ public record UserFiles(ProblemSpec spec, Located a, Located whole) implements F
         Located a =
                 MatrixFiles.locate(
                         aSpec,
-                        aRaw ? asked.aType() : null,
+                        aRaw ? asked.aType() : typeOfBytes(asked),
                         aRaw || rowsGiven ? asked.m() * asked.groups() : MatrixFiles.ANY,
                         aRaw || colsGiven ? asked.k() : MatrixFiles.ANY);
         if (a.cols() < 1 || a.rows() % asked.groups() != 0) {
@@ -66,6 +66,11 @@ public record UserFiles(ProblemSpec spec, Located a, Located whole) implements F
         return new UserFiles(spec, a, b);
     }
 
+    /** What a file that names no type holds; null if it has to name one. */
+    private static DType typeOfBytes(ProblemSpec asked) {
+        return asked.aType().isScaled() ? asked.aType() : null;
+    }
+
     private static Located rawB(ProblemSpec asked, String spec, long k) throws IOException {
         return asked.transposeB()
                 ? MatrixFiles.locate(spec, asked.bType(), asked.n(), k)
@@ -75,7 +80,7 @@ public record UserFiles(ProblemSpec spec, Located a, Located whole) implements F
     /** One that says its shape, which is [K, N], or [N, K] if transposed. */
     private static Located fittingB(ProblemSpec asked, String spec, long k, long n)
             throws IOException {
-        Located b = MatrixFiles.locate(spec, null, MatrixFiles.ANY, MatrixFiles.ANY);
+        Located b = MatrixFiles.locate(spec, typeOfBytes(asked), MatrixFiles.ANY, MatrixFiles.ANY);
         boolean transposed = asked.transposeB();
         if (fits(b, transposed, k, n)) {
             return b;

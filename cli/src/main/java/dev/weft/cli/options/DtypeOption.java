@@ -8,12 +8,13 @@ public final class DtypeOption {
 
     @Option(
             names = "--dtype",
-            converter = LowerCase.class,
+            converter = TypeName.class,
             paramLabel = "TYPE",
             description =
-                    "Type of the inputs: fp16, bf16 or fp32, with run also fp8; inputs from files"
-                            + " are converted to it (default: fp16, or that of the files; bf16 in ring,"
-                            + " fgcc, gather and helion).")
+                    "Type of the inputs: fp16, bf16 or fp32, with run also fp8; other names such"
+                            + " as bfloat16 are known; inputs from files are converted to it"
+                            + " (default: fp16, or that of the files; bf16 in ring, fgcc, gather"
+                            + " and helion).")
     String given;
 
     private final DType otherwise;

@@ -7,6 +7,7 @@ import dev.weft.tensor.DType;
 import dev.weft.tensor.ScaledMatrix.Scaling;
 import java.nio.file.Path;
 import java.util.Arrays;
+import java.util.List;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
@@ -78,16 +79,17 @@ public final class ProblemOptions {
 
     @Option(
             names = "--a-dtype",
-            converter = LowerCase.class,
+            converter = TypeName.class,
             paramLabel = "TYPE",
             description =
                     "Type of A if it differs (default: --dtype; with fp8, the type of"
-                            + " both inputs before they are quantized, bf16).")
+                            + " both inputs before they are quantized, bf16; e4m3 or e5m2 for"
+                            + " .npy and raw files of such bytes).")
     public String aDtype;
 
     @Option(
             names = "--b-dtype",
-            converter = LowerCase.class,
+            converter = TypeName.class,
             paramLabel = "TYPE",
             description = "Type of B if it differs (default: --dtype; with fp8 e4m3 or e5m2).")
     public String bDtype;
@@ -103,7 +105,7 @@ public final class ProblemOptions {
 
     @Option(
             names = "--out-dtype",
-            converter = LowerCase.class,
+            converter = TypeName.class,
             paramLabel = "TYPE",
             description = "Type of C (default: fp32).")
     public String outDtype;
@@ -137,6 +139,17 @@ public final class ProblemOptions {
 
     /** Checks everything and fills in what was not given. */
     public ProblemSpec spec() {
+        return spec(false);
+    }
+
+    /**
+     * As {@link #spec}, for inputs from files, which may be of 8 bits before they are quantized.
+     */
+    public ProblemSpec specOfFiles() {
+        return spec(true);
+    }
+
+    private ProblemSpec spec(boolean ofFiles) {
         OptionValues.ranks(ranks);
         ReplicaGroups lists = groups.in(ranks);
         int perGroup = lists.groups().getFirst().size();
@@ -146,10 +159,8 @@ public final class ProblemOptions {
                         : given("--shards", shards, "--gm", m, lists);
         ProblemSpec.Sums sums = sums(lists);
         ProblemSpec.Fp8 fp8 = fp8();
-        String inputs = fp8 == null ? dtype.label() : DType.BF16.label();
-        DType a = OptionValues.type("--a-dtype", aDtype == null ? inputs : aDtype);
-        DType b =
-                fp8 == null ? OptionValues.type("--b-dtype", bDtype == null ? inputs : bDtype) : a;
+        DType a = typeOfA(fp8 != null, ofFiles);
+        DType b = fp8 != null ? a : typeOfB();
         DType out = outDtype == null ? DType.FP32 : OptionValues.type("--out-dtype", outDtype);
         return new ProblemSpec(
                 ranks,
@@ -168,19 +179,37 @@ public final class ProblemOptions {
                 fp8);
     }
 
+    private DType typeOfA(boolean quantized, boolean ofFiles) {
+        if (aDtype == null) {
+            return quantized ? DType.BF16 : dtype.type();
+        }
+        boolean bytes = List.of(DType.E4M3.label(), DType.E5M2.label()).contains(aDtype);
+        return quantized && ofFiles && bytes
+                ? DType.of(aDtype)
+                : OptionValues.type("--a-dtype", aDtype);
+    }
+
+    private DType typeOfB() {
+        return bDtype == null ? dtype.type() : OptionValues.type("--b-dtype", bDtype);
+    }
+
     /** The type that A of a file is converted to; null if it stays as it is. */
     public DType convertedA() {
-        return converted(spec().aType(), aDtype);
+        return converted(specOfFiles().aType(), aDtype);
     }
 
     /** Likewise of B, which {@code --b-dtype} says more of if it is quantized. */
     public DType convertedB() {
-        ProblemSpec spec = spec();
+        ProblemSpec spec = specOfFiles();
         return converted(spec.bType(), spec.fp8() == null ? bDtype : aDtype);
     }
 
     private DType converted(DType type, String given) {
         boolean quantizes = dtype.label().equals(FP8);
+        if (type.isScaled()) {
+            // Says what is in the files.
+            return null;
+        }
         return given != null || dtype.isGiven() && !quantizes ? type : null;
     }
 

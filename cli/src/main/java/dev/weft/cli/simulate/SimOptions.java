@@ -7,6 +7,7 @@ import dev.weft.cli.options.OptionValues;
 import dev.weft.cli.options.ProblemSpec;
 import dev.weft.cli.options.RhsOption;
 import dev.weft.cli.options.RunModeOptions;
+import dev.weft.cli.options.TypeName;
 import dev.weft.sim.Machine;
 import dev.weft.tensor.DType;
 import picocli.CommandLine.Mixin;
@@ -37,7 +38,7 @@ final class SimOptions {
 
     @Option(
             names = "--out-dtype",
-            converter = LowerCase.class,
+            converter = TypeName.class,
             paramLabel = "TYPE",
             defaultValue = "fp32",
             description = "Type of C (default: ${DEFAULT-VALUE}).")

@@ -7,6 +7,7 @@ import dev.weft.cli.console.WeftCommand;
 import dev.weft.cli.data.DataFolder;
 import dev.weft.cli.data.FolderLock;
 import dev.weft.cli.options.OptionValues;
+import dev.weft.cli.options.TypeName;
 import dev.weft.cli.view.Summary;
 import dev.weft.gemm.Gemm;
 import dev.weft.gemm.Gemms;
@@ -39,6 +40,7 @@ public final class VerifyCommand extends WeftCommand {
 
     @Option(
             names = "--out-dtype",
+            converter = TypeName.class,
             paramLabel = "TYPE",
             description = "Type of the outputs (default: what the run recorded, else fp32).")
     String outDtype;

@@ -12,6 +12,7 @@ import dev.weft.tensor.data.NormalData;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.ValueLayout;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -115,6 +116,52 @@ class OwnFilesRunTest {
         run("-n 2" + files + " --c c.npz").assertRefused("--c c.npz: expected FILE.npy");
         run("-n 2 --transpose-b" + files + " --c " + folder.resolve("a.npy"))
                 .assertRefused("is that of --a, which is read");
+    }
+
+    /** What {@code numpy.save("b.npy", b.T)} writes is read as the matrix that it is. */
+    @Test
+    void aTransposedArrayOfNumPyIsRead() throws IOException {
+        String rows = "-n 3" + writeOwnFiles(folder) + " --transpose-b --c " + folder + "/c.npy";
+        assertEquals(0, run(rows).code());
+        Path b = folder.resolve("b.npy");
+        try (Arena arena = Arena.ofConfined()) {
+            String stored = folder.resolve("model.safetensors") + ":w";
+            MatrixFiles.write(
+                    b.toString(), MatrixFiles.read(stored, null, MatrixFiles.ANY, 31, arena));
+        }
+        byte[] file = Files.readAllBytes(b);
+        String header = new String(file, 0, 128, StandardCharsets.ISO_8859_1);
+        String turned = header.replace("False", "True").replace("(12, 31), }", "(31, 12), } ");
+        System.arraycopy(turned.getBytes(StandardCharsets.ISO_8859_1), 0, file, 0, header.length());
+        Files.write(b, file);
+        String a = " --a " + folder.resolve("a.npy") + " --b " + b;
+        for (String ranks : List.of("-n 3", "-n 2 --op matmul-reduce-scatter")) {
+            Invocation run = run(ranks + a + " --c " + folder + "/turned.npy");
+            assertEquals(0, run.code(), run.err());
+            Path c = folder.resolve("c.npy");
+            assertEquals(-1, Files.mismatch(c, folder.resolve("turned.npy")), ranks);
+        }
+    }
+
+    /** NumPy has no name for them, so the user says what the bytes are. */
+    @Test
+    void arraysOfEightBitTypesAreReadAsTheUserSays() throws IOException {
+        Path a = folder.resolve("a.npy");
+        Path b = folder.resolve("b.npy");
+        try (Arena arena = Arena.ofConfined()) {
+            for (Path file : List.of(a, b)) {
+                Matrix matrix = Matrix.allocate(arena, DType.E4M3, 8, 8);
+                new NormalData(3, 0).fill(matrix);
+                MatrixFiles.write(file.toString(), matrix);
+            }
+        }
+        String files = "-n 2 --a " + a + " --b " + b;
+        run(files).assertRefused("a.npy: holds bytes ('|u1'), which may be e4m3 or e5m2");
+        run(files + " --dtype fp8").assertRefused("say which (weft run: --dtype fp8 --a-dtype");
+        Invocation run = run(files + " --dtype fp8 --a-dtype e4m3");
+        assertEquals(0, run.code(), run.err());
+        run.assertPrints("Verification PASSED");
+        assertEquals(0, run(files + " --dtype fp8 --a-dtype float8_e5m2").code());
     }
 
     /** Which NaN a sum gives depends on the order of its operands, and means nothing. */
