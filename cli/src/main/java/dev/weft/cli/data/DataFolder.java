@@ -74,7 +74,7 @@ public record DataFolder(Path folder, ProblemSpec spec) {
         if (!Files.isRegularFile(stamp)) {
             return false;
         }
-        String text = Files.readString(stamp);
+        String text = OwnFiles.readStamp(stamp);
         return (text.equals(DataStamp.write(spec, withGolden))
                         || text.equals(DataStamp.writeFirst(spec, withGolden)))
                 && OwnFiles.inputNames(spec.ranks(), withGolden).stream()
@@ -179,7 +179,7 @@ public record DataFolder(Path folder, ProblemSpec spec) {
         outputs.checkVerifiable(folder);
         DType outType = outTypeOrNull == null ? outputs.type(folder) : outTypeOrNull;
         try {
-            String text = Files.readString(stamp);
+            String text = OwnFiles.readStamp(stamp);
             return new DataFolder(folder, DataStamp.read(text, outputs.op(), outType));
         } catch (IOException | UsageException e) {
             throw OutputStamp.misread(stamp, e);

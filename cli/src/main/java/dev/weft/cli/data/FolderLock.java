@@ -124,6 +124,9 @@ public final class FolderLock implements AutoCloseable {
                     refuseUnlessOurs(opened);
                     return;
                 }
+                if (!isOwn(opened)) {
+                    throw new OwnFiles(folder).foreign(NAME);
+                }
                 tellWho(opened);
                 channel = opened;
                 held = real;
@@ -134,6 +137,13 @@ public final class FolderLock implements AutoCloseable {
                 }
             }
         }
+    }
+
+    /** Whether Weft wrote the file; it is empty if a command was killed before it could. */
+    private static boolean isOwn(FileChannel file) throws IOException {
+        // Read once: another reader of the folder may be writing its own line.
+        String text = read(file);
+        return text.isEmpty() || file.size() <= MAX_HOLDER_BYTES && HOLDER.matcher(text).matches();
     }
 
     private void tellWho(FileChannel file) throws IOException {

@@ -80,7 +80,7 @@ record OutputStamp(String type, String ranks, String made) {
             return NO_RUN;
         }
         try {
-            String line = Files.readString(stamp).lines().findFirst().orElse("");
+            String line = OwnFiles.readStamp(stamp).lines().findFirst().orElse("");
             if (line.startsWith(OwnFiles.UNFINISHED + " ")) {
                 return NO_RUN;
             }

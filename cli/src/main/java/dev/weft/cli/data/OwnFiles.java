@@ -2,7 +2,10 @@ package dev.weft.cli.data;
 
 import dev.weft.cli.console.UsageException;
 import java.io.IOException;
+import java.io.InputStream;
+import java.nio.ByteBuffer;
 import java.nio.charset.CharacterCodingException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
@@ -27,6 +30,9 @@ public record OwnFiles(Path folder) {
 
     /** The first word of the output stamp while its run lasts, or after it was killed. */
     static final String UNFINISHED = "unfinished";
+
+    /** Far more than the names of the outputs of all ranks have. */
+    private static final int MOST_STAMP_BYTES = 1 << 20;
 
     private static final Pattern INPUT = Pattern.compile("pe_[0-9]{1,4}_[ab]\\.bin");
     private static final Pattern OUTPUT =
@@ -136,14 +142,28 @@ public record OwnFiles(Path folder) {
         return names;
     }
 
-    /** Null if it is not text, and so not Weft's. */
+    /** Null if it is too long or not text, and so not Weft's. */
     private static String read(Path stamp) throws IOException {
         try {
-            return Files.isRegularFile(stamp) ? Files.readString(stamp) : null;
+            boolean may = Files.isRegularFile(stamp) && Files.size(stamp) <= MOST_STAMP_BYTES;
+            return may ? readStamp(stamp) : null;
         } catch (CharacterCodingException e) {
             System.getLogger("dev.weft").log(System.Logger.Level.DEBUG, "no stamp", e);
             return null;
         }
+    }
+
+    /** The text of a stamp; a longer file is none and is not read to its end. */
+    static String readStamp(Path stamp) throws IOException {
+        byte[] bytes;
+        try (InputStream file = Files.newInputStream(stamp)) {
+            bytes = file.readNBytes(MOST_STAMP_BYTES + 1);
+        }
+        if (bytes.length > MOST_STAMP_BYTES) {
+            throw new IOException(
+                    "%s bytes: expected at most %s".formatted(Files.size(stamp), MOST_STAMP_BYTES));
+        }
+        return StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(bytes)).toString();
     }
 
     /** Refuses to continue if a file that would be written exists and is not Weft's. */
@@ -160,7 +180,7 @@ public record OwnFiles(Path folder) {
         return Files.exists(folder.resolve(name), LinkOption.NOFOLLOW_LINKS);
     }
 
-    private UsageException foreign(String name) {
+    UsageException foreign(String name) {
         return new UsageException(
                 "--data-dir %s: holds %s, which Weft did not write and will not replace:"
                         + " move it away, or name another folder",

@@ -133,6 +133,7 @@ public final class ProblemOptions {
 
     @Option(
             names = "--data-dir",
+            converter = FolderName.class,
             paramLabel = "DIR",
             description = "Folder for inputs, golden and outputs (default: ${DEFAULT-VALUE}).")
     public Path dataDir = Path.of("out");

@@ -6,6 +6,7 @@ import dev.weft.cli.console.Progress;
 import dev.weft.cli.console.WeftCommand;
 import dev.weft.cli.data.DataFolder;
 import dev.weft.cli.data.FolderLock;
+import dev.weft.cli.options.FolderName;
 import dev.weft.cli.options.OptionValues;
 import dev.weft.cli.options.TypeName;
 import dev.weft.cli.view.Summary;
@@ -34,6 +35,7 @@ public final class VerifyCommand extends WeftCommand {
 
     @Option(
             names = "--data-dir",
+            converter = FolderName.class,
             paramLabel = "DIR",
             description = "Inputs, golden and outputs (default: ${DEFAULT-VALUE}).")
     Path dataDir = Path.of("out");

@@ -12,6 +12,7 @@ import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import dev.weft.tensor.MatrixFiles;
 import java.io.IOException;
+import java.io.RandomAccessFile;
 import java.lang.foreign.Arena;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -92,12 +93,31 @@ class UsersFilesTest {
                 "pe_0_b.bin",
                 "golden.bin",
                 "data.txt",
-                "outputs.txt"
+                "outputs.txt",
+                ".weft.lock"
             })
     void aFileThatIsInTheWayIsNamed(String name) throws IOException {
         Files.createDirectories(data());
         Files.writeString(data().resolve(name), "mine\n");
         assertRefused(run(""), contents(), "holds " + name, "move it away");
+    }
+
+    /** Larger than Java's memory: read whole, it would end the command. */
+    @ParameterizedTest
+    @ValueSource(strings = {"data.txt", "outputs.txt"})
+    void aHugeStampIsRefusedUnread(String name) throws IOException {
+        Files.createDirectories(data());
+        Path huge = data().resolve(name);
+        try (RandomAccessFile file = new RandomAccessFile(huge.toFile(), "rw")) {
+            file.setLength(1L << 33);
+        }
+        run("").assertRefused("holds " + name + ", which Weft did not write");
+        Files.writeString(data().resolve("data.txt"), "");
+        try (RandomAccessFile file = new RandomAccessFile(huge.toFile(), "rw")) {
+            file.setLength(1L << 33);
+        }
+        weft("verify --data-dir " + data())
+                .assertRefused(name + ": cannot be understood (8589934592 bytes: expected at most");
     }
 
     @Test
