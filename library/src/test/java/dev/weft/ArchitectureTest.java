@@ -88,9 +88,12 @@ class ArchitectureTest {
                                     "tensor",
                                     "telemetry",
                                     "threads",
+                                    "time",
                                     "statistics")),
                     entry("predict", Set.of("search", "sim", "plan", "tensor")),
-                    entry("search", Set.of("sim", "fabric", "plan", "tensor", "statistics")),
+                    entry(
+                            "search",
+                            Set.of("sim", "fabric", "plan", "tensor", "statistics", "time")),
                     entry("sim", Set.of("plan", "tensor", "files", "json", "text")),
                     entry(
                             "fabric",

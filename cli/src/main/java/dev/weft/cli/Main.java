@@ -18,6 +18,8 @@ import dev.weft.cli.diagnosis.RankFailure;
 import dev.weft.cli.launch.LaunchCommand;
 import dev.weft.cli.launch.MpiRank;
 import dev.weft.cli.launch.TerminationSignal;
+import dev.weft.cli.options.Numbers;
+import dev.weft.cli.options.Settings;
 import dev.weft.cli.run.RankCommand;
 import dev.weft.cli.run.RunCommand;
 import dev.weft.cli.simulate.CalibrateCommand;
@@ -34,8 +36,10 @@ import java.util.Map;
 import java.util.ServiceLoader;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.ExecutionException;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.ParseResult;
 import picocli.CommandLine.Spec;
 
 /** Parses the command line and turns every outcome into an exit code. */
@@ -154,6 +158,10 @@ public final class Main implements Runnable {
      * building the model of all takes as long as a small run.
      */
     public static CommandLine commandLine(String... arguments) {
+        return commandLine(System.getenv(), arguments);
+    }
+
+    static CommandLine commandLine(Map<String, String> environment, String... arguments) {
         // The tracer would report a stray quote in a value on separate lines.
         CommandLine.tracer().setLevel(CommandLine.TraceLevel.OFF);
         CommandLine line = new CommandLine(new Main());
@@ -177,12 +185,27 @@ public final class Main implements Runnable {
             // What follows the program is the program's.
             launch.setStopAtPositional(true);
         }
-        return line.setCaseInsensitiveEnumValuesAllowed(false)
+        Numbers.register(line);
+        return line.setExecutionStrategy(parsed -> execute(parsed, environment))
+                .setCaseInsensitiveEnumValuesAllowed(false)
                 .setUsageHelpAutoWidth(false)
                 .setUsageHelpWidth(100)
                 .setParameterExceptionHandler(Main::usageError)
                 .setExecutionExceptionHandler(
                         (failure, command, parsed) -> executionError(failure, command));
+    }
+
+    private static int execute(ParseResult parsed, Map<String, String> environment) {
+        if (CommandLine.executeHelpRequest(parsed) != null) {
+            return 0;
+        }
+        try {
+            Settings.check(environment);
+            Numbers.checkLists(parsed);
+        } catch (UsageException e) {
+            throw new ExecutionException(parsed.asCommandLineList().getLast(), e.getMessage(), e);
+        }
+        return new CommandLine.RunLast().execute(parsed);
     }
 
     private static boolean isNamed(Class<?> command, String name) {

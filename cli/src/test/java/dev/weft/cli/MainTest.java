@@ -1,6 +1,7 @@
 package dev.weft.cli;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
@@ -8,6 +9,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -73,5 +75,23 @@ class MainTest {
     void completionKnowsAllCommands() {
         String script = Invocation.of("completion").out();
         assertTrue(script.contains("calibrate") && script.contains("soak"), script);
+    }
+
+    /** Before any file is written, and by no help text. */
+    @Test
+    void wrongSettingsAreRefusedAtOnce() {
+        for (Map<String, String> wrong :
+                List.of(
+                        Map.of("WEFT_AUTO_TRIAL_MS", "-1"),
+                        Map.of("WEFT_AUTO_MEASURE_MS", "\u0661"),
+                        Map.of("WEFT_SHM_DIR", "/nowhere"))) {
+            String name = wrong.keySet().iterator().next();
+            String[] run = {"run", "--data-dir", folder.resolve("out").toString()};
+            Invocation.on(Main.commandLine(wrong, run), run)
+                    .assertRefused("environment variable " + name + " is " + wrong.get(name));
+            assertFalse(Files.exists(folder.resolve("out")));
+            String[] help = {"run", "--help"};
+            assertEquals(0, Invocation.on(Main.commandLine(wrong, help), help).code());
+        }
     }
 }

@@ -54,7 +54,11 @@ class UsageTest {
             quoteCharacter = '"',
             value = {
                 "-n 0 | --n-ranks 0: expected 1 to 4096",
-                "-n x | 'x' is not an int",
+                "-n x | 'x': expected a whole number",
+                "--gm 2.5 | '--gm': '2.5': expected a whole number",
+                "--gm 99999999999999999999 | expected a whole number",
+                "--iterations 3000000000 | '3000000000': expected a smaller number",
+                "--shards 1,2, | --shards 1,2,: expected a value after the last comma",
                 "-n 5000 | --n-ranks 5000",
                 "--gm -1 | --gm -1: expected 0 to 2199023254528",
                 "--gm 9223372036854775807 | --gm 9223372036854775807: expected 0 to 2199023254528",

@@ -40,17 +40,19 @@ class WrongValuesTest {
      * Kinds of values, and what is none; a blank stands between values, {@code ~} is an empty one.
      */
     private enum Kind {
-        COUNT("nonsense ~ 99999999999999999999 1e400 NaN -1 1.5 0"),
-        AMOUNT("nonsense ~ 99999999999999999999 1e400 NaN -1 1.5"),
-        SEED("nonsense ~ 99999999999999999999 1e400 NaN 1.5"),
-        COUNTS("nonsense ~ 99999999999999999999 NaN 1,,2 1,-2 1;2 -1"),
+        COUNT("nonsense ~ 99999999999999999999 1e400 NaN -1 1.5 0 \u0663 0x10"),
+        AMOUNT("nonsense ~ 99999999999999999999 1e400 NaN -1 1.5 \u0663"),
+        SEED("nonsense ~ 99999999999999999999 1e400 NaN 1.5 \u0663"),
+        COUNTS("nonsense ~ 99999999999999999999 NaN 1,,2 1,-2 1;2 -1 1,2, \u0661,\u0662"),
         WORD("nonsense ~ NaN 0 -1"),
         DURATION("5parsecs ~ 0 -1s 99999999999999999999 NaN 1e400"),
         MACHINE("nonsense ~ /nowhere/machine.json"),
         READ_FILE("/nowhere/file.npy ~ /"),
         WRITTEN_FILE("/nowhere/file / ~"),
-        SLOWED("nonsense ~ 1 1= =2 1=NaN 1=-2 -1=2 1=1e400 99999999999999999999=2"),
-        GROUPS("nonsense ~ 0,1/1,2 0,,1 0/ -1 0;1 0,99999999999999999999 NaN 0,4096"),
+        SLOWED(
+                "nonsense ~ 1 1= =2 1=NaN 1=-2 -1=2 1=1e400 99999999999999999999=2 1=2, 1=\u0662 \u0661=2"),
+        GROUPS(
+                "nonsense ~ 0,1/1,2 0,,1 0/ -1 0;1 0,99999999999999999999 NaN 0,4096 0,1, \u0660,\u0661"),
         NONE("nonsense ~ NaN 1 -1 1.5"),
         FOLDER("/dev/null/logs ~"),
         ENDPOINT("192.0.2.1:80 ~ localhost:x localhost:99999 :80"),
@@ -97,7 +99,7 @@ class WrongValuesTest {
                     Map.entry("--rhs", Kind.WORD),
                     Map.entry("--seed", Kind.SEED),
                     Map.entry("--data", Kind.WORD),
-                    Map.entry("--data-dir", Kind.TEXT),
+                    Map.entry("--data-dir", Kind.FOLDER),
                     Map.entry("verify --data-dir", Kind.READ_FILE),
                     Map.entry("--run-mode", Kind.WORD),
                     Map.entry("--peers", Kind.WORD),
@@ -280,7 +282,7 @@ class WrongValuesTest {
             arguments.addAll(List.of(beside.replace("A.npy", aMatrix()).split(" ")));
         }
         // What is accepted by mistake must not take long, nor leave anything where it runs.
-        if (Set.of("run", "gen-data").contains(command)) {
+        if (Set.of("run", "gen-data").contains(command) && !option.equals("--data-dir")) {
             arguments.addAll(List.of("--data-dir", folder.resolve("out").toString()));
         }
         return complaints(arguments, value, command.equals("rank") ? "rank" : option.substring(2));

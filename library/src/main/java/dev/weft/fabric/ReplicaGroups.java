@@ -84,10 +84,7 @@ public record ReplicaGroups(List<List<Integer>> groups) {
         List<List<Integer>> groups = new ArrayList<>();
         for (String group : text.split("/", -1)) {
             try {
-                groups.add(
-                        Arrays.stream(group.split(",", -1))
-                                .map(rank -> Integer.valueOf(rank.strip()))
-                                .toList());
+                groups.add(Arrays.stream(group.split(",", -1)).map(ReplicaGroups::rank).toList());
             } catch (NumberFormatException e) {
                 throw new IllegalArgumentException(
                         "replica group \"%s\": expected ranks with commas between them, and slashes between groups, as in 0,2,4,6/1,3,5,7"
@@ -96,6 +93,15 @@ public record ReplicaGroups(List<List<Integer>> groups) {
             }
         }
         return new ReplicaGroups(groups);
+    }
+
+    /** Only with the digits 0 to 9: Java would read those of other scripts too. */
+    private static Integer rank(String text) {
+        String digits = text.strip();
+        if (!digits.matches("-?[0-9]{1,9}")) {
+            throw new NumberFormatException(text);
+        }
+        return Integer.valueOf(digits);
     }
 
     /** The number of groups. */

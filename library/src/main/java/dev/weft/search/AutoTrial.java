@@ -4,6 +4,7 @@ import dev.weft.fabric.Fabric;
 import dev.weft.plan.Algorithm;
 import dev.weft.search.AutoChoice.Choice;
 import dev.weft.statistics.Quantiles;
+import dev.weft.time.TimeSetting;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -15,8 +16,7 @@ import java.util.List;
  */
 record AutoTrial<T>(Fabric fabric, Trial<T> trial) {
 
-    private static final String BUDGET_MS = "WEFT_AUTO_TRIAL_MS";
-    private static final double DEFAULT_BUDGET_NS = 800e6;
+    private static final long DEFAULT_BUDGET_MS = 800;
 
     private static final int FEWEST_ROUNDS = 7;
     private static final int MOST_ROUNDS = 60;
@@ -67,15 +67,7 @@ record AutoTrial<T>(Fabric fabric, Trial<T> trial) {
 
     /** The time for all calls that count; tests, which prepare many operators, set it low. */
     private static double budgetNs() {
-        String ms = System.getenv(BUDGET_MS);
-        if (ms == null) {
-            return DEFAULT_BUDGET_NS;
-        }
-        if (!ms.matches("[0-9]{1,6}")) {
-            throw new IllegalArgumentException(
-                    "environment variable " + BUDGET_MS + " is " + ms + ": expected milliseconds");
-        }
-        return Long.parseLong(ms) * 1e6;
+        return TimeSetting.ms(System.getenv(), TimeSetting.TRIAL_MS, DEFAULT_BUDGET_MS) * 1e6;
     }
 
     private double[] medians(List<T> prepared) {

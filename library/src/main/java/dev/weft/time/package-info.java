@@ -1,5 +1,5 @@
 /**
- * Deadlines, and which time counts towards them. Invariant: no threads and no waits; callers poll
- * and pass the times.
+ * Deadlines, which time counts towards them, and times in settings. Invariant: no threads and no
+ * waits; callers poll and pass the times.
  */
 package dev.weft.time;

@@ -1,5 +1,6 @@
 package dev.weft.tune;
 
+import dev.weft.time.TimeSetting;
 import java.time.Duration;
 import java.util.List;
 
@@ -22,8 +23,7 @@ public record Effort(
         Duration mostPerType,
         Runnable heartbeat) {
 
-    /** The bound, if it is not three seconds; tests, which prepare many operators, set it low. */
-    private static final String BOUND_MS = "WEFT_AUTO_MEASURE_MS";
+    private static final long QUICK_MS = 3000;
 
     /** Takes up to three seconds for each type of A: enough to rank plans. */
     public static Effort quick(Runnable heartbeat) {
@@ -32,19 +32,9 @@ public record Effort(
                 List.of(new long[] {1024, 64}, new long[] {512, 512}, new long[] {2048, 512}),
                 32L << 20,
                 3,
-                bound(System.getenv(BOUND_MS)),
+                Duration.ofMillis(
+                        TimeSetting.ms(System.getenv(), TimeSetting.MEASURE_MS, QUICK_MS)),
                 heartbeat);
-    }
-
-    private static Duration bound(String ms) {
-        if (ms == null) {
-            return Duration.ofSeconds(3);
-        }
-        if (!ms.matches("[0-9]{1,6}")) {
-            throw new IllegalArgumentException(
-                    "environment variable %s is %s: expected milliseconds".formatted(BOUND_MS, ms));
-        }
-        return Duration.ofMillis(Long.parseLong(ms));
     }
 
     /** A copy with another bound; more time lets disturbed rounds be repeated. */

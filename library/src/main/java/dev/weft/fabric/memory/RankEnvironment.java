@@ -141,13 +141,8 @@ public final class RankEnvironment {
 
     private static int number(Map<String, String> variables, String name) {
         String value = variables.get(name);
-        try {
-            int number = Integer.parseInt(value == null ? "" : value);
-            if (number >= 0) {
-                return number;
-            }
-        } catch (NumberFormatException e) {
-            // reported below, with the value
+        if (value != null && value.matches("[0-9]{1,9}")) {
+            return Integer.parseInt(value);
         }
         throw new IllegalArgumentException(
                 "environment variable %s is %s: expected a number of zero or more"

@@ -1,0 +1,32 @@
+package dev.weft.cli.options;
+
+import dev.weft.cli.console.UsageException;
+import dev.weft.time.TimeSetting;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Map;
+
+/** Environment variables that a user may set, checked before a command does anything. */
+public final class Settings {
+
+    private static final String SHARED_MEMORY = "WEFT_SHM_DIR";
+
+    private Settings() {}
+
+    /** Refuses values that a command would stumble over only after it has written files. */
+    public static void check(Map<String, String> environment) {
+        try {
+            TimeSetting.ms(environment, TimeSetting.MEASURE_MS, 0);
+            TimeSetting.ms(environment, TimeSetting.TRIAL_MS, 0);
+        } catch (IllegalArgumentException e) {
+            throw new UsageException(e.getMessage());
+        }
+        String shared = environment.getOrDefault(SHARED_MEMORY, "");
+        Path folder = Path.of(shared);
+        if (!shared.isEmpty() && !(Files.isDirectory(folder) && Files.isWritable(folder))) {
+            throw new UsageException(
+                    "environment variable %s is %s: expected a folder that can be written to",
+                    SHARED_MEMORY, shared);
+        }
+    }
+}
