@@ -6,6 +6,7 @@ import dev.weft.cli.console.JsonTarget;
 import dev.weft.cli.console.UsageException;
 import dev.weft.cli.console.WeftCommand;
 import dev.weft.cli.data.CommandFiles;
+import dev.weft.cli.data.Room;
 import dev.weft.cli.launch.RankJob;
 import dev.weft.cli.message.RankFile;
 import dev.weft.cli.options.CallOptions;
@@ -167,6 +168,9 @@ abstract class SourceCommand<R extends SourceRun> extends WeftCommand
             count = ranks.of(spec, decided ? launched : ranksOtherwise());
             if (!job.joins()) {
                 prepare(count, arena);
+                if (!mode.simulated() && !byMpi) {
+                    Room.checkMemory(run.leastBytes());
+                }
             } else if (!REPORT.isAskedFor()) {
                 DeadlineOption.refuseJoined(spec);
             }

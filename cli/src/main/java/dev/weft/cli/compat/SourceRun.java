@@ -48,6 +48,19 @@ interface SourceRun {
         return false;
     }
 
+    /** Bytes that the inputs and results of all ranks have at least. */
+    default double leastBytes() {
+        double elements = 0;
+        for (List<Integer> group : groups().groups()) {
+            double all = (double) m() * group.size() * k();
+            elements += n() == 0 ? all * (1 + group.size()) : all;
+            for (int rank : group) {
+                elements += (double) cols(rank) * (k() + (double) m() * group.size());
+            }
+        }
+        return elements * type().bytes();
+    }
+
     /** The largest group, or the first such. */
     default List<Integer> largest() {
         return groups().groups().stream().max(Comparator.comparingInt(List::size)).orElseThrow();

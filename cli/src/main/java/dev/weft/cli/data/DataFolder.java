@@ -94,6 +94,16 @@ public record DataFolder(Path folder, ProblemSpec spec) {
         }
     }
 
+    /** Whether {@link #generate} has anything to write. */
+    public boolean lacksInputs(boolean withGolden) throws IOException {
+        return !isReady(withGolden);
+    }
+
+    /** Bytes of Weft's own files here, which make room for new ones. */
+    public long ownBytes() throws IOException {
+        return own().bytes();
+    }
+
     /** The names of all files that a run with these outputs replaces or deletes. */
     public Set<String> replacedBy(Set<String> outputs) throws IOException {
         Set<String> names = new LinkedHashSet<>(own().outputs());

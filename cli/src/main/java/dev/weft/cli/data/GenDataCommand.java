@@ -38,6 +38,11 @@ public final class GenDataCommand extends WeftCommand {
         Console console = console(quiet);
         DataFolder folder = new DataFolder(options.dataDir, problem);
         folder.refuseOtherInputs(true);
+        if (folder.lacksInputs(true)) {
+            ProblemRoom.of(problem, null)
+                    .toGenerate(true)
+                    .check(options.dataDir, folder.ownBytes(), console);
+        }
         boolean fresh;
         try (FolderLock lock = new FolderLock(options.dataDir)) {
             lock.takeToWrite();

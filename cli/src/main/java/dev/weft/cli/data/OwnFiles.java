@@ -175,6 +175,18 @@ public record OwnFiles(Path folder) {
         }
     }
 
+    /** What all of them together have. */
+    long bytes() throws IOException {
+        Set<String> names = new LinkedHashSet<>(inputs());
+        names.addAll(outputs());
+        long bytes = 0;
+        for (String name : names) {
+            Path file = folder.resolve(name);
+            bytes += Files.isRegularFile(file) ? Files.size(file) : 0;
+        }
+        return bytes;
+    }
+
     /** Also true for a broken link. */
     private boolean isThere(String name) {
         return Files.exists(folder.resolve(name), LinkOption.NOFOLLOW_LINKS);

@@ -11,6 +11,7 @@ import dev.weft.cli.data.DataFolder;
 import dev.weft.cli.data.EpilogueData;
 import dev.weft.cli.data.FolderLock;
 import dev.weft.cli.data.OwnFiles;
+import dev.weft.cli.data.ProblemRoom;
 import dev.weft.cli.data.WholeProduct;
 import dev.weft.cli.launch.ProcessLauncher;
 import dev.weft.cli.options.ExecutionSpec;
@@ -256,22 +257,28 @@ record RunSteps(
                                                 .formatted(Machines.ascendName(asked), model)));
     }
 
-    /** If golden would take long, prints its cost instead. */
-    private boolean golden(Inputs inputs, Console console) {
-        double seconds = Verifier.goldenSeconds(inputs.problem());
-        if (inputs.problem().fp8() != null) {
-            // The seed's rule does not cover quantized inputs.
-            return false;
-        }
-        boolean wanted = options.golden || Verifier.goldenIsQuick(seconds);
-        if (!wanted && !inputs.fromFiles()) {
-            console.info(
-                    text(
-                            "golden.bin is left out: it would take about %.0f s here, --golden"
-                                    + " computes it",
-                            seconds));
-        }
-        return wanted;
+    /** Unless it would take long; the seed's rule does not cover quantized inputs. */
+    private boolean wantsGolden(ProblemSpec problem) {
+        return problem.fp8() == null
+                && (options.golden || Verifier.goldenIsQuick(Verifier.goldenSeconds(problem)));
+    }
+
+    private static void tellOfGolden(ProblemSpec problem, Console console) {
+        console.info(
+                text(
+                        "golden.bin is left out: it would take about %.0f s here, --golden computes"
+                                + " it",
+                        Verifier.goldenSeconds(problem)));
+    }
+
+    /** Refuses what does not fit this host. */
+    private void checkRoom(Inputs inputs, boolean golden, Console console) throws IOException {
+        ProblemSpec problem = inputs.problem();
+        DataFolder folder = inputs.folder();
+        ProblemRoom room = ProblemRoom.of(problem, execution.epilogue());
+        boolean generates = !inputs.fromFiles() && folder.lacksInputs(golden);
+        room.toRun(problem, execution, generates ? room.toGenerate(golden) : null)
+                .check(folder.folder(), folder.ownBytes(), console);
     }
 
     private Order order() {
@@ -303,11 +310,15 @@ record RunSteps(
         check(problem);
         DataFolder folder = inputs.folder();
         Set<String> outputs = outputNames(problem);
-        boolean golden = golden(inputs, console);
+        boolean golden = wantsGolden(problem);
         options.files().checkInputs(folder.folder(), folder.replacedBy(outputs));
         folder.refuseOtherOutputs(outputs);
         if (!inputs.fromFiles()) {
             folder.refuseOtherInputs(golden);
+        }
+        checkRoom(inputs, golden, console);
+        if (!golden && !inputs.fromFiles() && problem.fp8() == null) {
+            tellOfGolden(problem, console);
         }
         lock.takeToWrite();
         if (inputs.fromFiles()) {

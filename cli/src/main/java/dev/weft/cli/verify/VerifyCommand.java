@@ -6,6 +6,8 @@ import dev.weft.cli.console.Progress;
 import dev.weft.cli.console.WeftCommand;
 import dev.weft.cli.data.DataFolder;
 import dev.weft.cli.data.FolderLock;
+import dev.weft.cli.data.ProblemRoom;
+import dev.weft.cli.data.Room;
 import dev.weft.cli.options.FolderName;
 import dev.weft.cli.options.OptionValues;
 import dev.weft.cli.options.TypeName;
@@ -74,6 +76,7 @@ public final class VerifyCommand extends WeftCommand {
                 DataFolder.existing(
                         dataDir,
                         outDtype == null ? null : OptionValues.type("--out-dtype", outDtype));
+        Room.checkMemory(ProblemRoom.of(folder.spec(), null).toVerify());
         Console console = console(quiet);
         try (Arena arena = Arena.ofShared();
                 FolderLock lock = new FolderLock(dataDir)) {
