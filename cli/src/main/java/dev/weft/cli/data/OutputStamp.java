@@ -1,6 +1,7 @@
 package dev.weft.cli.data;
 
 import dev.weft.cli.console.UsageException;
+import dev.weft.cli.options.OptionValues;
 import dev.weft.cli.options.ProblemSpec;
 import dev.weft.files.AtomicFile;
 import dev.weft.plan.Reduction.Order;
@@ -130,8 +131,8 @@ record OutputStamp(String type, String ranks, String made) {
 
     DType type(Path folder) {
         try {
-            return DType.of(SafeText.excerpt(type));
-        } catch (IllegalArgumentException e) {
+            return OptionValues.type("type", SafeText.excerpt(type));
+        } catch (UsageException e) {
             throw misread(folder.resolve(OwnFiles.OUTPUT_STAMP), e);
         }
     }

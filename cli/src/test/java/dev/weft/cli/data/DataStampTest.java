@@ -115,7 +115,15 @@ class DataStampTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"fp32 0 normal", "fp32 5 normal", "fp32 -1 normal", "fp8 4 normal", ""})
+    @ValueSource(
+            strings = {
+                "fp32 0 normal",
+                "fp32 5 normal",
+                "fp32 -1 normal",
+                "fp8 4 normal",
+                "e4m3 4 normal",
+                ""
+            })
     void outputsOfNoRunAreRefused(String outputs) throws IOException {
         Files.writeString(folder.resolve("data.txt"), DataStamp.write(SPEC, true));
         Files.writeString(folder.resolve("outputs.txt"), outputs);
