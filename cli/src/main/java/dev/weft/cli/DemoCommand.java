@@ -4,8 +4,10 @@ import static dev.weft.report.Text.text;
 
 import dev.weft.cli.console.Console;
 import dev.weft.cli.console.UsageException;
+import dev.weft.cli.console.UsageMessage;
 import dev.weft.cli.console.WeftCommand;
 import dev.weft.cli.options.Rates;
+import dev.weft.cli.run.RunCommand;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.World;
 import dev.weft.op.AllGatherMatmul;
@@ -20,6 +22,7 @@ import java.util.List;
 import java.util.stream.IntStream;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.OverwrittenOptionException;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Unmatched;
 
@@ -87,14 +90,21 @@ final class DemoCommand extends WeftCommand {
         return Main.execute(line, arguments);
     }
 
-    /** Refuses options that run does not have, before anything is measured. */
+    /** Refuses what run would refuse, before anything is measured. */
     private void check() {
         String[] arguments = run("1gbit", FEWEST_ROUNDS).toArray(String[]::new);
+        CommandLine line = Main.commandLine(arguments).setOut(out()).setErr(err());
         try {
-            Main.commandLine(arguments).parseArgs(arguments);
+            line.parseArgs(arguments);
+        } catch (OverwrittenOptionException e) {
+            throw new UsageException(
+                    "%s; demo sets -n, --gm, --gk, --gn, --link, --warmup and --iterations itself:"
+                            + " expected other options, or ./weft run",
+                    e.getMessage());
         } catch (ParameterException e) {
-            throw new UsageException(e.getMessage());
+            throw new UsageException("%s", UsageMessage.of(e, ""));
         }
+        line.getSubcommands().get("run").<RunCommand>getCommand().check();
     }
 
     private List<String> run(String rate, int rounds) {

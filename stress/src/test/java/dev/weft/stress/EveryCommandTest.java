@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import dev.weft.cuda.Gpu;
 import dev.weft.gemm.Gemms;
 import dev.weft.tensor.DType;
+import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -75,27 +76,23 @@ class EveryCommandTest extends CommandTest {
                     "run --dtype fp8 --engine ENGINE" + SMALL + SHORT + " --data-dir DIR/ENGINE-8",
                     "calibrate --quick --engine ENGINE --output DIR/ENGINE.json");
 
-    /** What takes longer, or needs a process or a clone of its own, is run by another test. */
+    /** What takes longer, or needs a process or a clone of its own: which test runs it, and how. */
     private static final Map<String, String> RUN_BY =
             Map.ofEntries(
-                    Map.entry("demo", "cli/src/test/java/dev/weft/cli/run/RunTest.java"),
-                    Map.entry("rank", "cli/src/test/java/dev/weft/cli/launch/ProcessesIT.java"),
-                    Map.entry("lab", "cli/src/test/java/dev/weft/cli/LabIT.java"),
-                    Map.entry("test", "cli/src/test/java/dev/weft/cli/DistIT.java"),
-                    Map.entry("dist", "cli/src/test/java/dev/weft/cli/DistIT.java"),
-                    Map.entry("pack-kernels", "cli/src/test/java/dev/weft/cli/DistIT.java"),
-                    Map.entry("soak", "stress/src/test/java/dev/weft/stress/CommandsTest.java"),
-                    Map.entry("prove", "stress/src/test/java/dev/weft/model/ProveCommandTest.java"),
-                    Map.entry("bench cpu", "bench/src/test/java/dev/weft/bench/BenchIT.java"),
-                    Map.entry(
-                            "bench auto-ranks",
-                            "bench/src/test/java/dev/weft/bench/cpu/AutoCaseIT.java"),
+                    Map.entry("demo", "cli cli/run/LinkedRunTest.java: \"demo\""),
+                    Map.entry("rank", "cli cli/launch/ProcessesIT.java: launcher processes"),
+                    Map.entry("lab", "cli cli/LabIT.java: lab"),
+                    Map.entry("test", "cli cli/DistIT.java: \"test\""),
+                    Map.entry("dist", "cli cli/DistIT.java: \"dist\""),
+                    Map.entry("pack-kernels", "cli cli/DistIT.java: COPYING_COMPILER"),
+                    Map.entry("soak", "stress stress/CommandsTest.java: \"soak\""),
+                    Map.entry("prove", "stress model/ProveCommandTest.java: --smoke"),
+                    Map.entry("bench cpu", "bench bench/BenchIT.java: \"cpu\""),
+                    Map.entry("bench auto-ranks", "bench bench/cpu/AutoCaseIT.java: new AutoCase("),
                     Map.entry(
                             "bench gather-ranks",
-                            "bench/src/test/java/dev/weft/bench/cpu/GatherCaseIT.java"),
-                    Map.entry(
-                            "bench reduce-rank",
-                            "bench/src/test/java/dev/weft/bench/BenchIT.java"));
+                            "bench bench/cpu/GatherCaseIT.java: new GatherCase("),
+                    Map.entry("bench reduce-rank", "bench bench/BenchIT.java: ratios(\"reduce\")"));
 
     @TempDir static Path folder;
 
@@ -130,9 +127,11 @@ class EveryCommandTest extends CommandTest {
     }
 
     @Test
-    void otherTestsAreThere() {
+    void otherTestsRunThem() throws IOException {
         for (Map.Entry<String, String> other : RUN_BY.entrySet()) {
-            assertTrue(Files.exists(Path.of("..", other.getValue())), other.toString());
+            String[] parts = other.getValue().split(": | ", 3);
+            Path file = Path.of("..", parts[0], "src/test/java/dev/weft", parts[1]);
+            assertTrue(Files.readString(file).contains(parts[2]), other.toString());
         }
     }
 

@@ -73,15 +73,8 @@ public final class RunCommand extends WeftCommand {
         MpiEnvironment mpi = MpiEnvironment.current();
         RunSteps steps;
         try {
-            options.check(spec.commandLine().getParseResult());
-            boolean simulated = "sim".equals(options.execution.runMode);
-            if (simulated) {
-                SimRun.check(options, spec.commandLine().getParseResult());
-            } else {
-                SimRun.checkReal(options);
-            }
-            steps = new RunSteps(options, options.executionSpec(), arguments(), out(), err());
-            if (simulated) {
+            steps = checked();
+            if (isSimulated()) {
                 return new SimRun(steps).call();
             }
             if (steps.execution().start() == Launcher.MPI) {
@@ -98,6 +91,28 @@ public final class RunCommand extends WeftCommand {
             return mpi.launched() ? new MpiRun(steps).call() : startMpi(steps);
         }
         return run(steps);
+    }
+
+    /** Refuses, once the arguments are parsed, what a run would refuse before it computes. */
+    public void check() {
+        checked().outputs();
+        if (!options.fromFiles()) {
+            options.problem.spec();
+        }
+    }
+
+    private RunSteps checked() {
+        options.check(spec.commandLine().getParseResult());
+        if (isSimulated()) {
+            SimRun.check(options, spec.commandLine().getParseResult());
+        } else {
+            SimRun.checkReal(options);
+        }
+        return new RunSteps(options, options.executionSpec(), arguments(), out(), err());
+    }
+
+    private boolean isSimulated() {
+        return "sim".equals(options.execution.runMode);
     }
 
     private int startMpi(RunSteps steps) throws IOException {
