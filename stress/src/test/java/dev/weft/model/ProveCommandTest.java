@@ -3,12 +3,37 @@ package dev.weft.model;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.weft.plan.Chunks;
+import dev.weft.plan.Hosts;
+import dev.weft.plan.PlanWriter;
+import dev.weft.plan.RankPlan;
 import dev.weft.stress.CommandTest;
+import java.io.IOException;
+import java.net.URL;
+import java.net.URLClassLoader;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.Arrays;
+import java.util.List;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 import picocli.CommandLine;
 
 class ProveCommandTest extends CommandTest {
+
+    /** A user's algorithm that fails. */
+    public static final class Failing implements PlanWriter {
+
+        @Override
+        public String label() {
+            return "failing";
+        }
+
+        @Override
+        public List<RankPlan> plans(Chunks chunks, int lanes, Hosts hosts) {
+            throw new IndexOutOfBoundsException("index 8");
+        }
+    }
 
     private int run(String... words) {
         return run(new CommandLine(new ProveCommand()), words);
@@ -52,5 +77,26 @@ class ProveCommandTest extends CommandTest {
         assertTrue(err.toString().contains("--smoke and --all: expected one of the two"));
         assertEquals(2, run("--states", "0"));
         assertTrue(err.toString().contains("--states 0: expected 1 or more"));
+    }
+
+    @Test
+    void anAlgorithmThatFailsIsNamedInOneLine(@TempDir Path folder) throws IOException {
+        Path service = folder.resolve("META-INF/services/dev.weft.plan.PlanWriter");
+        Files.createDirectories(service.getParent());
+        Files.writeString(service, Failing.class.getName());
+        Thread thread = Thread.currentThread();
+        ClassLoader before = thread.getContextClassLoader();
+        try (URLClassLoader own = new URLClassLoader(new URL[] {folder.toUri().toURL()}, before)) {
+            thread.setContextClassLoader(own);
+            assertEquals(2, run("--algorithm", "failing"));
+        } finally {
+            thread.setContextClassLoader(before);
+        }
+        String line = err.toString().lines().findFirst().orElse("");
+        assertTrue(
+                line.startsWith(
+                        "--algorithm failing: plans() threw IndexOutOfBoundsException: index 8"
+                                + " (ProveCommandTest.java:"),
+                line);
     }
 }
