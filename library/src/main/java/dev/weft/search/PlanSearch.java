@@ -124,8 +124,9 @@ public record PlanSearch(Machine machine, Problem problem) {
                         null,
                         Map.of(),
                         null);
-        ;
-        return new PlanSearch(onChip ? machine.withArrivalsOnChip() : machine, problem);
+        // A ring has a kernel of its own, not the machine's.
+        Machine ring = machine.withConsumption(Machine.Consumption.AS_PLANNED);
+        return new PlanSearch(onChip ? ring.withArrivalsOnChip() : ring, problem);
     }
 
     /** All candidates within the budget, the cheapest first. */

@@ -158,6 +158,22 @@ public record Machine(
         return with(engine, onChip, ranksPerNode, node, network);
     }
 
+    /** A copy with a kernel that multiplies rows in another order. */
+    public Machine withConsumption(Consumption other) {
+        return new Machine(
+                name,
+                description,
+                sources,
+                engine,
+                memory,
+                overheads,
+                other,
+                ranksPerNode,
+                node,
+                network,
+                copies);
+    }
+
     /** A copy with an engine {@code factor} times as fast. */
     public Machine withEngineFaster(double factor) {
         return withEngine(engine.faster(factor));

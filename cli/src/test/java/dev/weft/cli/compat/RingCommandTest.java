@@ -28,6 +28,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import picocli.CommandLine;
 
@@ -283,6 +284,24 @@ class RingCommandTest {
         Invocation run = ring("-n 4 --m 16 --k 96 --n-local 24 -v trn2 --lnc 2");
         assertEquals(0, run.code(), run.err());
         run.assertPrints("(mean ", " [trn2: ", " ms predicted]");
+    }
+
+    /** A torus has as many ranks as places. */
+    @ParameterizedTest
+    @MethodSource("dev.weft.sim.Machines#names")
+    void everySourceRunsOnEveryModel(String machine) {
+        int ranks = machine.startsWith("torus") ? 256 : 4;
+        String options = " -r sim -v %s -n %s --quiet".formatted(machine, ranks);
+        for (String command :
+                List.of(
+                        "ring --m 16 --k 64 --n-local 8",
+                        "fgcc --m 64 --k 64 --n-global 256 --lnc 2",
+                        "gather --h 16 --w 8",
+                        "helion --m 256 --k 64 --n 16",
+                        "run --gm 256 --gk 64 --gn 256 --no-verify")) {
+            Invocation run = Invocation.ofWords(command + options);
+            assertEquals(0, run.code(), command + options + ": " + run.err());
+        }
     }
 
     @Test
