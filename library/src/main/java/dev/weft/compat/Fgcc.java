@@ -14,6 +14,7 @@ import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.util.Arrays;
 import java.util.function.Function;
+import java.util.function.Predicate;
 
 /**
  * Fine-grained all-gather + matmul: {@link #allgatherComputeMatmul}, or prepared once and called
@@ -30,6 +31,13 @@ import java.util.function.Function;
  * @param <M> the type of matrix: {@link Matrix} in host memory, or {@link DeviceMatrix} on a GPU
  */
 public final class Fgcc<M> extends PreparedRing<M> {
+
+    /**
+     * The most ranks of one GPU that form a ring there. Its copies grow with the square of the
+     * ranks and each takes several calls of the driver, which lets in one thread at a time: 64
+     * ranks took 32 times as long as gathering first. More ranks read each other's rows in place.
+     */
+    private static final int MOST_RING_RANKS_OF_A_GPU = 16;
 
     private final Fabric world;
     private final Fabric group;
@@ -179,6 +187,7 @@ public final class Fgcc<M> extends PreparedRing<M> {
                 forceHbmCc,
                 config,
                 group -> AllGatherMatmul.on(group).b(rhs).computeWorkers(workers),
+                group -> false,
                 Matrix::rows);
     }
 
@@ -219,7 +228,19 @@ public final class Fgcc<M> extends PreparedRing<M> {
                 forceHbmCc,
                 config,
                 group -> CudaAllGatherMatmul.on(group, gpu).b(rhs),
+                group -> isInPlace(group.sharesMemory(), group.exchange(gpu.identity())),
                 DeviceMatrix::rows);
+    }
+
+    /**
+     * Whether ranks read each other's rows where they are.
+     *
+     * @param gpus of each rank
+     */
+    static boolean isInPlace(boolean oneHost, long[] gpus) {
+        return oneHost
+                && gpus.length > MOST_RING_RANKS_OF_A_GPU
+                && Arrays.stream(gpus).distinct().count() == 1;
     }
 
     /** The properties of a B that the rules check. */
@@ -235,6 +256,7 @@ public final class Fgcc<M> extends PreparedRing<M> {
             boolean forceHbmCc,
             FgccConfig config,
             Function<Fabric, OperatorBuilder<M, ?>> operators,
+            Predicate<Fabric> inPlace,
             FgccResult.Rows<M> rows) {
         Fabric group = null;
         try {
@@ -262,7 +284,7 @@ public final class Fgcc<M> extends PreparedRing<M> {
                             ? builder.a(Shards.of(0), aType)
                                     .algorithm(Algorithm.SEQUENTIAL)
                                     .prepare()
-                            : operator(builder, layout, m, aType);
+                            : operator(builder, layout, m, aType, inPlace.test(group));
             return new Fgcc<>(world, group, layout, operator, rows);
         } catch (RuntimeException | Error e) {
             // Peers that have passed their own checks wait for this rank: tell them at once.
@@ -325,11 +347,19 @@ public final class Fgcc<M> extends PreparedRing<M> {
     }
 
     private static <M> Operator<M> operator(
-            OperatorBuilder<M, ?> builder, FgccLayout layout, long m, DType aType) {
+            OperatorBuilder<M, ?> builder,
+            FgccLayout layout,
+            long m,
+            DType aType,
+            boolean inPlace) {
         long[] rows = new long[layout.ranks()];
         Arrays.fill(rows, m);
+        builder.a(Shards.of(rows), aType);
+        if (inPlace) {
+            return builder.algorithm(Algorithm.DIRECT).prepare();
+        }
         boolean onChip = layout.path() == Path.SBUF;
-        builder.a(Shards.of(rows), aType).pingPong(layout.channels());
+        builder.pingPong(layout.channels());
         builder.algorithm(Algorithm.slicedRing(layout.programs(), layout.channels(), !onChip));
         if (onChip) {
             // A slice is what one channel permutes at a time; on the other path Weft cuts more

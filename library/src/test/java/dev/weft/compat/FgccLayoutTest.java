@@ -2,7 +2,9 @@ package dev.weft.compat;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.compat.Fgcc.Path;
 import dev.weft.tensor.DType;
@@ -127,6 +129,17 @@ class FgccLayoutTest {
         assertThrows(IndexOutOfBoundsException.class, () -> onChip.slice(2, 0));
         assertThrows(IndexOutOfBoundsException.class, () -> onChip.slice(0, 4));
         assertThrows(IndexOutOfBoundsException.class, () -> onChip.firstRow(64, 0, 0));
+    }
+
+    /** A ring of many ranks on one GPU is slower than no ring. */
+    @Test
+    void manyRanksOfOneGpuReadInPlace() {
+        long[] one = new long[64];
+        assertTrue(Fgcc.isInPlace(true, one));
+        assertFalse(Fgcc.isInPlace(false, one), "on several hosts");
+        assertFalse(Fgcc.isInPlace(true, new long[16]), "few ranks");
+        one[63] = 1;
+        assertFalse(Fgcc.isInPlace(true, one), "two GPUs");
     }
 
     /** Slices cover every row once, and five indices meet the same element as its slice does. */

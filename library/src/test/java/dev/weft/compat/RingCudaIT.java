@@ -20,6 +20,7 @@ import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
@@ -64,6 +65,50 @@ class RingCudaIT {
         public void close() {
             owned.forEach(DeviceBuffer::close);
             stream.close();
+        }
+    }
+
+    /** Beyond 16 ranks on one GPU nothing travels; shapes and bits are those of the ring. */
+    @Test
+    void manyRanksOfOneGpuReadInPlace() {
+        int ranks = 32;
+        FgccConfig config = FgccConfig.DEFAULT.withLnc(2).withSharedResult();
+        try (Arena arena = Arena.ofShared();
+                World world = World.threads(ranks, DEADLINE)) {
+            FgccProblem problem =
+                    FgccProblem.create(arena, ranks, 64, 256, 2048, DType.BF16, DType.BF16, 33);
+            world.run(
+                    fabric -> {
+                        gpu.bind();
+                        int rank = fabric.rank();
+                        try (Bench bench = new Bench()) {
+                            DeviceMatrix lhs = bench.copy(problem.lhs(rank));
+                            DeviceMatrix rhs = bench.copy(problem.rhs(rank));
+                            try (Fgcc<DeviceMatrix> prepared =
+                                    Fgcc.prepare(
+                                            fabric,
+                                            gpu,
+                                            64,
+                                            256,
+                                            DType.BF16,
+                                            rhs,
+                                            ranks,
+                                            1,
+                                            false,
+                                            config)) {
+                                assertEquals(0, prepared.operator().plan().lanes().size());
+                                for (int call = 0; call < 3; call++) {
+                                    FgccResult<DeviceMatrix> result = prepared.call(lhs);
+                                    assertArrayEquals(
+                                            new long[] {32, 2, 2, 16, 64}, result.shape());
+                                    problem.assertClose(bench.host(result.product(), arena), rank);
+                                    int peer = (rank + 1) % ranks;
+                                    problem.assertClose(bench.host(result.peer(peer), arena), peer);
+                                }
+                                fabric.barrier();
+                            }
+                        }
+                    });
         }
     }
 
