@@ -93,6 +93,7 @@ final class TileRun extends ProductRun implements Events.Action {
         private int nextChunk;
         private double readyNs;
         private double toldUntilNs;
+        private double latestNs;
 
         Program(List<RowBlock> order, String track, double[] freeNs) {
             this.order = order;
@@ -119,6 +120,7 @@ final class TileRun extends ProductRun implements Events.Action {
 
         private void multiply(RowBlock block, double ready) {
             double firstNs = Double.MAX_VALUE;
+            double workNs = 0;
             double endNs = 0;
             double longestNs = 0;
             for (long n : simulation.scenario.columns()) {
@@ -128,7 +130,7 @@ final class TileRun extends ProductRun implements Events.Action {
                 double tileNs = tileNs(block, n);
                 longestNs = Math.max(longestNs, tileNs);
                 long tiles = tiles(block.rows(), n);
-                totalNs += tiles * tileNs;
+                workNs += tiles * tileNs;
                 for (long tile = 0; tile < tiles; tile++) {
                     double startNs = Math.max(freeNs[0], ready);
                     firstNs = Math.min(firstNs, startNs);
@@ -136,6 +138,7 @@ final class TileRun extends ProductRun implements Events.Action {
                     replaceFirst(freeNs, startNs + tileNs);
                 }
             }
+            totalNs += workNs;
             double earliestNs = blockPathNs(block) + longestNs;
             pathNs = Math.max(pathNs, earliestNs);
             if (sums != null) {
@@ -151,9 +154,16 @@ final class TileRun extends ProductRun implements Events.Action {
             }
             rank.busyUntil(endNs);
             lastNs = Math.max(lastNs, endNs);
-            // Units work on several blocks at once; the track shows them one after the other.
+            // The track stands for all units, so a span is as long as all of them need for the
+            // block's tiles: while some have no tile, the track is idle for a part of the time. The
+            // last span ends with the last tile.
+            double shareNs = workNs / freeNs.length;
             double toldFromNs = Math.max(firstNs, toldUntilNs);
-            toldUntilNs = Math.max(toldFromNs, endNs);
+            latestNs = Math.max(latestNs, endNs);
+            if (next == order.size() - 1) {
+                toldFromNs = Math.max(toldFromNs, latestNs - shareNs);
+            }
+            toldUntilNs = Math.max(toldFromNs, Math.min(toldFromNs + shareNs, latestNs));
             tell(
                     SpanSink.Kind.COMPUTE,
                     track,

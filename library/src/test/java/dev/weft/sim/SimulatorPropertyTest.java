@@ -123,6 +123,35 @@ class SimulatorPropertyTest {
         }
     }
 
+    /** Products that wait for rows keep no unit busy, however long they take from end to end. */
+    @Test
+    void unitsAreNoLongerBusyThanTheProductAloneTakes() {
+        int compared = 0;
+        for (long seed = 0; seed < CASES; seed++) {
+            RandomCase random = RandomCase.of(seed);
+            if (!(random.machine().engine() instanceof TileEngine)) {
+                continue;
+            }
+            RandomCase product =
+                    new RandomCase(
+                            random.machine(), random.scenario(), SimulatedView.COMPUTE_ONLY);
+            double aloneNs = product.runEveryRank(null).ns();
+            Map<String, List<Span>> tracks = new HashMap<>();
+            random.runEveryRank(byTrack(tracks));
+            for (List<Span> track : tracks.values()) {
+                double busyNs =
+                        track.stream()
+                                .filter(span -> span.kind() == SpanSink.Kind.COMPUTE)
+                                .mapToDouble(span -> span.endNs() - span.startNs())
+                                .sum();
+                String told = "seed " + seed + ": " + busyNs + " of " + aloneNs;
+                assertTrue(busyNs <= aloneNs * (1 + ROUNDING), told);
+                compared += busyNs > 0 ? 1 : 0;
+            }
+        }
+        assertTrue(compared >= 100, compared + " tracks");
+    }
+
     private static SpanSink byTrack(Map<String, List<Span>> tracks) {
         return (rank, track, told) ->
                 tracks.computeIfAbsent(rank + " " + track, name -> new ArrayList<>())
