@@ -102,18 +102,22 @@ public final class Main implements Runnable {
 
     public static void main(String[] arguments) {
         TerminationSignal.watch();
-        Thread.setDefaultUncaughtExceptionHandler(
-                (thread, failure) ->
-                        System.err.println(
-                                "weft: "
-                                        + ErrorMessage.oneLine(
-                                                "thread %s failed: %s"
-                                                        .formatted(thread.getName(), failure))));
+        Thread.setDefaultUncaughtExceptionHandler(Main::tellOfThread);
         Thread hook = new Thread(Main::tellOfSignal, "weft-signal");
         if (!ShutdownHooks.add(hook)) {
             tellOfSignal();
         }
         System.exit(StandardOutput.execute(commandLine(arguments), arguments));
+    }
+
+    private static void tellOfThread(Thread thread, Throwable failure) {
+        String what = "thread %s failed: %s".formatted(thread.getName(), failure);
+        try {
+            System.err.println("weft: " + ErrorMessage.oneLine(what));
+        } catch (LinkageError e) {
+            // Without file handles no class can be loaded.
+            System.err.println("weft: " + what + ": are there enough file handles (ulimit -n)?");
+        }
     }
 
     /** Names the signal that ends the process. */

@@ -135,8 +135,7 @@ class UsageTest {
                 "-r cuda --gn 1 | rank 1 has no column of the 1 of B",
                 "-r cuda --gn 0 | has no column of the 0 of B",
                 "-r cuda --engine vector | one of auto, gated, cublas with --run-mode cuda",
-                "-r cuda --engine scalar | (auto, portable, native, amx, vector, scalar, openblas"
-                    + " with cpu)",
+                "-r cuda --engine scalar | (auto, portable, native, amx, vector, scalar, openblas with cpu)",
                 "--engine gated | openblas with --run-mode auto (auto, gated, cublas with cuda)",
                 "--engine amx --dtype fp16 | engine 'amx'",
                 "-r cuda --engine cublas --compute-blocks 8 | the library chooses its grids",
@@ -151,8 +150,7 @@ class UsageTest {
                 "--launcher mpi --hostfile /nowhere | --hostfile /nowhere: no such file",
                 "--launcher mpi --mpi-args \"x | --mpi-args '\"x': expected a second \"",
                 "--hostfile x | --hostfile x is for mpirun: it needs --launcher mpi, not threads",
-                "--engine gpu | --engine 'gpu': expected one of auto, portable, native, amx,"
-                    + " vector",
+                "--engine gpu | --engine 'gpu': expected one of auto, portable, native, amx, vector",
                 "--base-m 0 | --base-m 0: expected 1 to 2199023254528",
                 "--base-n -4 | --base-n -4: expected 1 to 2199023254528",
                 "--chunk-rows 9223372036854775807 | 9223372036854775807: expected 1 to 21990",

@@ -24,7 +24,8 @@ public final class ErrorMessage {
     /** Exceptions about files name only the file; those about limits, no limit. */
     public static String of(Throwable failure) {
         String text = text(failure);
-        return text + Limits.hint(text);
+        String hint = Limits.hint(text);
+        return hint.isEmpty() ? text : oneLine(text).strip() + hint;
     }
 
     private static String text(Throwable failure) {

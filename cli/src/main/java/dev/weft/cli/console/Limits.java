@@ -16,6 +16,10 @@ final class Limits {
 
     /** What to add to the text: the limit and its value, or nothing. */
     static String hint(String text) {
+        if (text.contains("ulimit")) {
+            // Already named, by the rank whose error this is.
+            return "";
+        }
         if (FILES.stream().anyMatch(text::contains)) {
             return ": the limit of open files (ulimit -n) is " + value("Max open files");
         }

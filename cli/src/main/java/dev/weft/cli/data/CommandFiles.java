@@ -126,8 +126,8 @@ public final class CommandFiles {
             for (Named input : inputs) {
                 if (input.isSameAs(file)) {
                     throw input.refusal(
-                            ("would be replaced, as %s of --data-dir %s: move it away, or name"
-                                 + " another folder")
+                            ("would be replaced, as %s of --data-dir %s: move it away, or name another"
+                                            + " folder")
                                     .formatted(name, dataFolder));
                 }
             }

@@ -74,6 +74,9 @@ public final class MpiRank {
                         all.call(
                                         fabric -> {
                                             world = fabric;
+                                            if (tells) {
+                                                RankLines.tell(0, new MpiRankMessages.Alive(true));
+                                            }
                                             return part.apply(fabric);
                                         })
                                 .getFirst();

@@ -224,7 +224,7 @@ public final class MpiStart {
                                             ranks.starts().isEmpty()
                                                     ? "any rank had come up: did a signal end them?"
                                                     : "the run was over, and no rank has said"
-                                                          + " why"));
+                                                            + " why"));
         }
     }
 

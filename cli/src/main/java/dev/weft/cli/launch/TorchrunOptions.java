@@ -55,7 +55,7 @@ final class TorchrunOptions {
         if (!nodes.equals("1") && !nodes.equals("1:1")) {
             throw new UsageException(
                     "--nnodes %s: expected 1; ranks on several hosts need MPI: --mpi --hostfile"
-                        + " FILE",
+                            + " FILE",
                     nodes);
         }
         OptionValues.oneOf("--rdzv-backend", backend, "c10d", "static");

@@ -26,8 +26,10 @@ class ErrorMessageTest {
         assertTrue(
                 files.matches(
                         "a.npy: Too many open files: the limit of open files \\(ulimit -n\\) is"
-                            + " .+"),
+                                + " .+"),
                 files);
+        assertEquals(files, ErrorMessage.of(new IOException(files)), "named once");
+        assertEquals(files, ErrorMessage.of(new IOException("a.npy: Too many open files \n")));
         String threads = ErrorMessage.of(new OutOfMemoryError("unable to create native thread"));
         assertTrue(
                 threads.matches(

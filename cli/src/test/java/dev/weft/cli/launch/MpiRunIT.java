@@ -29,6 +29,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.api.parallel.Execution;
 import org.junit.jupiter.api.parallel.ExecutionMode;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -191,6 +192,26 @@ class MpiRunIT {
     void whatIsNoMpirunIsRefused(String other) throws Exception {
         ChildProcess.Setup setup = weft("--launcher mpi -n 2");
         assertRefused(other, setup.environment("WEFT_MPIRUN", other).run());
+    }
+
+    /** A group's signal ends the probe too; else only the probe was ended. */
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "kill -TERM $PPID $$ | 143 | weft: ended by SIGTERM",
+                "kill -TERM $$ | 1 | weft: .*/mpirun --version was ended by signal 15"
+            })
+    void aSignalDuringTheProbeOfMpirunIsTold(String script, int code, String complaint)
+            throws Exception {
+        Path mpirun = Files.writeString(folder.resolve("mpirun"), "#!/bin/sh\n" + script + "\n");
+        assertTrue(mpirun.toFile().setExecutable(true));
+        ChildProcess run =
+                ChildProcess.weft(folder, "run --launcher mpi --data-dir " + folder.resolve("out"))
+                        .environment("WEFT_MPIRUN", mpirun)
+                        .run();
+        assertEquals(code, run.code(), run::toString);
+        assertTrue(run.complaint().matches(complaint), run::toString);
     }
 
     @ParameterizedTest

@@ -76,7 +76,7 @@ class ProcessesIT {
         Path json = folder.resolve("r.json");
         assertSuccess(
                 weft("-n 4 --gm 100 --gk 64 --gn 33 --dtype bf16 --algorithm bidirectional-ring"
-                         + " --shards 40,0,59,1 --engine scalar --warmup 1 --iterations 2 --json "
+                                + " --shards 40,0,59,1 --engine scalar --warmup 1 --iterations 2 --json "
                                 + json)
                         .run());
         String record = Files.readString(json);
@@ -245,9 +245,7 @@ class ProcessesIT {
     void tooFewFileHandlesForRanksAreNamed() throws Exception {
         ChildProcess run = weft("-n 2 " + SHORT).after("ulimit -n 20").run();
         assertEquals(ExitCode.FAILED, run.code(), run::toString);
-        assertTrue(
-                run.complaint().contains(": the limit of open files (ulimit -n) is "),
-                run::toString);
+        assertTrue(run.complaint().contains("(ulimit -n)"), run::toString);
         shared.assertEmpty();
     }
 

@@ -100,8 +100,8 @@ public final class MpiProcess {
                     -1,
                     -1,
                     "the meeting of all ranks that MPI started (is each of them a Weft, is the"
-                        + " network between their hosts up, and is the deadline long enough to"
-                        + " start?)",
+                            + " network between their hosts up, and is the deadline long enough to"
+                            + " start?)",
                     deadline);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
