@@ -120,7 +120,7 @@ final class InputFile implements Closeable {
         // No file has as many bytes as would overflow.
         long bytes = half <= Long.MAX_VALUE / 2 ? 2 * half : Long.MAX_VALUE;
         checkRest(position, bytes, rows, cols, "float64");
-        return new Located(path, position, sizeBytes, DType.FP32, true, false, rows, cols);
+        return new Located(path, position, sizeBytes, DType.FP32, true, rows, cols);
     }
 
     private void checkRest(long position, long expected, long rows, long cols, String type) {
@@ -134,7 +134,7 @@ final class InputFile implements Closeable {
 
     /** A matrix within the file. */
     Located located(long position, DType dtype, long rows, long cols) {
-        return new Located(path, position, sizeBytes, dtype, false, false, rows, cols);
+        return new Located(path, position, sizeBytes, dtype, false, rows, cols);
     }
 
     /** Maps a matrix of this file, read-only, for as long as {@code arena} lives. */

@@ -172,6 +172,18 @@ public final class MatrixFiles {
         /** If only some columns are wanted, rows are read up to this size at a time. */
         private static final long STAGING_BYTES = 1 << 20;
 
+        /** With row after row. */
+        public Located(
+                Path path,
+                long position,
+                long fileBytes,
+                DType dtype,
+                boolean isFloat64,
+                long rows,
+                long cols) {
+            this(path, position, fileBytes, dtype, isFloat64, false, rows, cols);
+        }
+
         /**
          * Reads the whole matrix into memory that lives as long as {@code arena}.
          *
