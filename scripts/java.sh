@@ -140,5 +140,6 @@ maven() {
         *[[:blank:]]*) ;;
         *) mkdir -p "$home/build/tmp" && options="-Djava.io.tmpdir=$home/build/tmp $options" ;;
     esac
-    JAVA_HOME=$own JAVA25_HOME=$jdk MAVEN_OPTS=$options mvn -B -ntp -f "$home/pom.xml" "$@"
+    # The compiler would warn of entries in the user's CLASSPATH that do not exist, and a warning ends the build.
+    env -u CLASSPATH JAVA_HOME="$own" JAVA25_HOME="$jdk" MAVEN_OPTS="$options" mvn -B -ntp -f "$home/pom.xml" "$@"
 }

@@ -3,6 +3,7 @@ package dev.weft.stress;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.util.Locale;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -42,7 +43,14 @@ class CommandsTest extends CommandTest {
     @ParameterizedTest
     @ValueSource(strings = {"soak", "faults", "stragglers", "fuzz", "prove"})
     void theLauncherShowsThisHelp(String command) {
-        assertEquals(0, run(command, "--help"), err::toString);
+        // Picocli sorts options by the rules of the user's language.
+        Locale before = Locale.getDefault();
+        Locale.setDefault(Locale.ROOT);
+        try {
+            assertEquals(0, run(command, "--help"), err::toString);
+        } finally {
+            Locale.setDefault(before);
+        }
         assertEquals(
                 out.toString(),
                 dev.weft.cli.Main.commandLine(command)
