@@ -69,6 +69,11 @@ public record PageData(String title, Progress progress, List<ShownRun> runs, Swe
         return new PageData(title, now, runs, sweep);
     }
 
+    /** Which run was the fastest; null unless several are compared. */
+    public Comparison comparison() {
+        return runs.size() > 1 ? Comparison.of(runs) : null;
+    }
+
     String kind() {
         return sweep != null ? "sweep" : runs.size() > 1 ? "compare" : "run";
     }

@@ -78,6 +78,9 @@ public final class PageJson {
         json.writeStringField("weft", weftVersion);
         json.writeBooleanField("live", page.progress() != null);
         RecordJson.field(json, "progress", page.progress());
+        if (page.comparison() != null) {
+            RecordJson.field(json, "comparison", page.comparison());
+        }
         json.writeArrayFieldStart("runs");
         for (ShownRun run : page.runs()) {
             // A comparison shows no timelines, and they would make it large.

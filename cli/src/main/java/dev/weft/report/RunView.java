@@ -75,7 +75,22 @@ public final class RunView {
                 call,
                 bytesPerRow,
                 record.flopsPerRank() / Math.max(1, problem.m()),
-                analysis);
+                analysis,
+                basis());
+    }
+
+    private ShownRun.Basis basis() {
+        String product =
+                text("[%d x %d] x [%d x %d]", problem.m(), problem.k(), problem.k(), problem.n());
+        String setup =
+                String.join(
+                        "|",
+                        problem.toString(),
+                        execution.device(),
+                        execution.engine(),
+                        "" + execution.computeWorkers(),
+                        execution.hosts().toString());
+        return new ShownRun.Basis(product, setup);
     }
 
     private String subtitle() {

@@ -13,6 +13,7 @@ import java.util.List;
  * @param call null if no spans were kept
  * @param bytesPerRow the bytes of a row of A
  * @param flopsPerRow the operations of a row of one rank's product; 0 if nothing is multiplied
+ * @param basis null if it cannot be compared with others
  */
 public record ShownRun(
         String name,
@@ -26,7 +27,59 @@ public record ShownRun(
         CallSpans call,
         double bytesPerRow,
         double flopsPerRow,
-        Analysis analysis) {
+        Analysis analysis,
+        Basis basis) {
+
+    /**
+     * What decides whether runs can be compared.
+     *
+     * @param product what was computed
+     * @param setup what the time of the product alone depends on, besides the machine
+     */
+    public record Basis(String product, String setup) {}
+
+    /** A run that is not compared with others. */
+    public ShownRun(
+            String name,
+            String subtitle,
+            boolean simulated,
+            Verdict verdict,
+            String conclusion,
+            List<Fact> facts,
+            List<Detail> details,
+            List<View> views,
+            CallSpans call,
+            double bytesPerRow,
+            double flopsPerRow,
+            Analysis analysis) {
+        this(
+                name,
+                subtitle,
+                simulated,
+                verdict,
+                conclusion,
+                facts,
+                details,
+                views,
+                call,
+                bytesPerRow,
+                flopsPerRow,
+                analysis,
+                null);
+    }
+
+    /** One of its views; null if it has none of that name. */
+    View view(String key) {
+        return views.stream().filter(view -> view.key().equals(key)).findFirst().orElse(null);
+    }
+
+    /** Its result for a terminal, in a line; null if there is none. */
+    public String line() {
+        if (verdict != null && verdict.state() == State.FAILED) {
+            return name + ": FAILED: " + verdict.text();
+        }
+        return conclusion == null ? null : name + ": " + conclusion;
+    }
 
     ShownRun named(String newName) {
         return new ShownRun(
@@ -41,7 +94,8 @@ public record ShownRun(
                 call,
                 bytesPerRow,
                 flopsPerRow,
-                analysis);
+                analysis,
+                basis);
     }
 
     /** Whether it was right. */

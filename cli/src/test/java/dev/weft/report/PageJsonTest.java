@@ -205,6 +205,10 @@ class PageJsonTest {
         ShownRun run = new RecordMaker().shown();
         Object page = tree(PageData.comparison(List.of(run, run, run)));
         assertEquals("compare", JsonText.at(page, "kind"));
+        assertTrue(
+                JsonText.at(page, "comparison.sentence").toString().contains("equally fast"),
+                "who has won");
+        assertEquals(List.of(), JsonText.list(page, "comparison.warnings"));
         assertEquals("3 runs compared", JsonText.at(page, "title"));
         assertEquals(3, JsonText.list(page, "runs").size());
         for (Object one : JsonText.list(page, "runs")) {

@@ -7,6 +7,7 @@ import dev.weft.cli.data.CommandFiles;
 import dev.weft.cli.options.OptionValues;
 import dev.weft.cli.options.ReportOptions;
 import dev.weft.report.CallsRecord;
+import dev.weft.report.Comparison;
 import dev.weft.report.PageData;
 import dev.weft.report.RecordReader;
 import dev.weft.report.RunView;
@@ -16,6 +17,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CountDownLatch;
 import java.util.function.Supplier;
@@ -115,8 +117,21 @@ public final class ReportCommand implements Callable<Integer> {
             if (traced != null) {
                 files.trace(traced, console);
             }
+            if (!serve) {
+                tell(page, console);
+            }
         }
         return serve ? serve(editions) : 0;
+    }
+
+    /** Prints what the page says first: the result of each run, and which one was the fastest. */
+    private static void tell(PageData page, Console console) {
+        page.runs().stream().map(ShownRun::line).filter(Objects::nonNull).forEach(console::print);
+        Comparison comparison = page.comparison();
+        if (comparison != null) {
+            console.print(comparison.sentence());
+            comparison.warnings().forEach(warning -> console.print("Warning: " + warning));
+        }
     }
 
     private String besideTheRecord() {

@@ -12,23 +12,6 @@ function compareSections(data) {
     ];
 }
 
-/** Which run was fastest and by how much, if all computed the same product; the noise is the larger of both spreads. */
-function comparisonSentence(runs) {
-    const shape = (run) => (run.subtitle.match(/\[[^,]*\] x \[[^,]*\]/) || [''])[0];
-    const found = runs.map((run) => ({run, view: run.views.find((view) => view.key === 'pipelined')}))
-        .filter(({view}) => view).sort((a, b) => a.view.medianUs - b.view.medianUs);
-    if (found.length < 2 || new Set(runs.map(shape)).size > 1) {
-        return '';
-    }
-    const [first, second] = found;
-    const percent = (us) => `${(100 * us / second.view.medianUs).toFixed(1)}%`;
-    const noise = Math.max(first.view.spreadUs, second.view.spreadUs);
-    const gap = second.view.medianUs - first.view.medianUs;
-    return gap <= noise
-        ? `${first.run.name} and ${second.run.name} are equally fast within the noise (${percent(noise)}).`
-        : `${first.run.name} is the fastest: ${percent(gap)} less time than ${second.run.name} (noise ${percent(noise)}).`;
-}
-
 function runColours(runs) {
     return sourceColours(runs.length, pageTheme());
 }

@@ -7,8 +7,9 @@ function showHeader(data, run) {
     header.replaceChildren(
         element('p', {class: 'brand'}, element('b', {}, 'Weft'), ` ${kind}`),
         element('h1', {}, data.title));
-    if (data.kind === 'compare') {
-        header.append(conclusion(comparisonSentence(data.runs)));
+    if (data.comparison) {
+        header.append(conclusion(data.comparison.sentence), ...data.comparison.warnings.map((text) =>
+            element('p', {class: 'warning', 'data-warning': ''}, text)));
     }
     if (run) {
         header.append(element('p', {class: 'subtitle'}, run.subtitle), conclusion(run.conclusion),

@@ -149,10 +149,16 @@ class UsersFilesTest {
     void inputsOfMoreRanksDoNotStay() throws IOException {
         assertEquals(0, run("").code());
         assertEquals(0, run("--seed 5").code());
-        assertEquals(0, weft("run -n 3 --gm 24 --gk 32 --gn 16 --iterations 1 --data-dir " + data()).code());
+        assertEquals(
+                0,
+                weft("run -n 3 --gm 24 --gk 32 --gn 16 --iterations 1 --data-dir " + data())
+                        .code());
         assertEquals(0, run("").code());
         assertFalse(Files.exists(data().resolve("pe_2_a.bin")));
-        assertEquals(0, weft("run -n 3 --gm 24 --gk 32 --gn 16 --iterations 1 --data-dir " + data()).code());
+        assertEquals(
+                0,
+                weft("run -n 3 --gm 24 --gk 32 --gn 16 --iterations 1 --data-dir " + data())
+                        .code());
     }
 
     /** Stamps without names, and inputs of more ranks than the stamp tells of. */
@@ -165,7 +171,10 @@ class UsersFilesTest {
         Files.writeString(data().resolve("pe_2_a.bin"), "of an earlier run with 3 ranks");
         assertEquals(0, weft("verify --data-dir " + data()).code());
         assertTrue(run("").out().contains("Reusing"));
-        assertEquals(0, weft("run -n 3 --gm 24 --gk 32 --gn 16 --iterations 1 --data-dir " + data()).code());
+        assertEquals(
+                0,
+                weft("run -n 3 --gm 24 --gk 32 --gn 16 --iterations 1 --data-dir " + data())
+                        .code());
     }
 
     /** A matrix for --a or --b, in the format that the name says. */

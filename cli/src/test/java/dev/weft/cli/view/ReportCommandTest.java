@@ -142,7 +142,12 @@ class ReportCommandTest {
         Invocation made = report(run);
         assertEquals(0, made.code(), made.err());
         Path html = folder.resolve("my.run.html");
-        assertEquals("[INFO] Wrote the report to " + html + "\n", made.out());
+        assertEquals(
+                "[INFO] Wrote the report to "
+                        + html
+                        + "\nlabel of my.run.json: Overlap saved 19.0% (+-0.0%): 1.24x as fast as"
+                        + " gathering first.\n",
+                made.out());
         assertEquals("run", JsonText.at(page(html), "kind"));
         assertEquals("label of my.run.json", JsonText.at(page(html), "title"));
         assertEquals(0, report(record("plain")).code());
@@ -189,7 +194,18 @@ class ReportCommandTest {
         assumeFalse(Files.exists(html), () -> html + " is somebody's");
         try {
             Invocation made = report(record("a.json"), record("b.json"));
-            assertEquals("[INFO] Wrote the report to comparison.html\n", made.out());
+            String saved = ": Overlap saved 19.0% (+-0.0%): 1.24x as fast as gathering first.\n";
+            String winner =
+                    "label of a.json and label of b.json are equally fast within the noise (0.0%).";
+            assertEquals(
+                    "[INFO] Wrote the report to comparison.html\nlabel of a.json"
+                            + saved
+                            + "label of b.json"
+                            + saved
+                            + winner
+                            + "\n",
+                    made.out());
+            assertEquals(winner, JsonText.at(page(html), "comparison.sentence"));
             assertEquals("compare", JsonText.at(page(html), "kind"));
         } finally {
             Files.deleteIfExists(html);
