@@ -35,7 +35,8 @@ final class BenchTable implements BenchCase.Sink {
     private final Map<String, Double> figures = new LinkedHashMap<>();
 
     /**
-     * @param quick whether problems are too small for a verdict: none is shown
+     * @param quick whether problems are too small, and rounds too few, for a verdict: times are
+     *     shown, and nothing that compares them
      * @param out takes lines
      */
     BenchTable(boolean quick, Consumer<String> out) {
@@ -86,7 +87,7 @@ final class BenchTable implements BenchCase.Sink {
                         row.item(),
                         row.name(),
                         row.peer(),
-                        text("%.3f", row.ratio()),
+                        quick ? "-" : text("%.3f", row.ratio()),
                         figures(row.figures())));
     }
 
@@ -106,18 +107,23 @@ final class BenchTable implements BenchCase.Sink {
         List<String> words = new ArrayList<>();
         KEY_FIGURES.forEach(
                 (name, word) -> {
-                    if (figures.containsKey(name) && !(quick && name.equals(PASS))) {
+                    if (figures.containsKey(name) && isShown(name)) {
                         words.add(word + " " + figure(name, figures.get(name)));
                     }
                 });
         if (words.size() < FIGURES) {
             figures.entrySet().stream()
                     .filter(f -> !KEY_FIGURES.containsKey(f.getKey()))
-                    .filter(f -> !f.getKey().endsWith("SpreadNs"))
+                    .filter(f -> !f.getKey().endsWith("SpreadNs") && isShown(f.getKey()))
                     .limit(FIGURES - words.size())
                     .forEach(f -> words.add(word(f.getKey()) + figure(f.getKey(), f.getValue())));
         }
         return String.join(", ", words);
+    }
+
+    /** With few rounds only times are. */
+    private boolean isShown(String name) {
+        return !quick || name.endsWith("Ns");
     }
 
     /** Its value says the unit. */
@@ -145,10 +151,10 @@ final class BenchTable implements BenchCase.Sink {
                                         LinkedHashMap::new,
                                         Collectors.toList()));
         out.accept("");
-        out.accept("Ratio: speed of Weft over that of the peer, above 1 Weft is faster.");
-        if (quick) {
-            out.accept("These are --quick problems: they show that it works, not how fast.");
-        }
+        out.accept(
+                quick
+                        ? "--quick shows that it works, not how fast: no ratios, as there are too few rounds."
+                        : "Ratio: speed of Weft over that of the peer, above 1 Weft is faster.");
         groups.forEach((name, group) -> out.accept(summary(name, group)));
         if (!skipped.isEmpty()) {
             out.accept("Skipped, with the reasons above: " + skipped.size());
@@ -157,19 +163,21 @@ final class BenchTable implements BenchCase.Sink {
 
     private String summary(String name, List<BenchRow> group) {
         double[] ratios = group.stream().mapToDouble(BenchRow::ratio).toArray();
+        String count = text("%s: %d %s", name, ratios.length, ratios.length == 1 ? "row" : "rows");
+        if (quick) {
+            return count;
+        }
         String line =
                 text(
-                        "%s: %d %s, ratio %.3f to %.3f, median %.3f",
-                        name,
-                        ratios.length,
-                        ratios.length == 1 ? "row" : "rows",
+                        "%s, ratio %.3f to %.3f, median %.3f",
+                        count,
                         Quantiles.quantile(ratios, 0),
                         Quantiles.quantile(ratios, 1),
                         Quantiles.median(ratios));
         long judged = group.stream().filter(row -> row.figures().containsKey(PASS)).count();
         long passed =
                 group.stream().filter(row -> row.figures().getOrDefault(PASS, 0.0) == 1).count();
-        return judged == 0 || quick ? line : line + text(", %d of %d pass", passed, judged);
+        return judged == 0 ? line : line + text(", %d of %d pass", passed, judged);
     }
 
     private static String text(String form, Object... values) {

@@ -110,7 +110,7 @@ public final class GpuCommand extends DeviceBench {
             return ExitCode.USAGE;
         }
         Console console = new Console(out, target.toStandardOutput());
-        GpuTable table = new GpuTable(console::print);
+        GpuTable table = new GpuTable(quick, console::print);
         String startedAt = now();
         // Never closed: cublasLt's handle needs the context as long as the process lives.
         Gpu gpu = Gpu.open(0);
@@ -133,7 +133,7 @@ public final class GpuCommand extends DeviceBench {
                 }
             }
         }
-        table.summary(quick);
+        table.summary();
         BenchRecord record =
                 new BenchRecord(
                         machine,

@@ -19,7 +19,17 @@ final class GpuTable implements Consumer<BenchRow> {
 
     private static final String NONE = "-";
 
-    private record Column(String head, int width, Function<BenchRow, String> text) {
+    private static final String MISSES = "MISSES";
+
+    /**
+     * @param compares whether it compares times, which needs more rounds than showing them
+     */
+    private record Column(
+            String head, int width, Function<BenchRow, String> text, boolean compares) {
+
+        Column(String head, int width, Function<BenchRow, String> text) {
+            this(head, width, text, false);
+        }
 
         String cell(String content) {
             return " ".repeat(Math.max(1, width - content.length())) + content;
@@ -47,7 +57,7 @@ final class GpuTable implements Consumer<BenchRow> {
                     time("PyTorch: mm", 13, GpuPytorch.PRODUCT),
                     time("sequential", 13, GpuPytorch.SEQUENTIAL),
                     time("pipelined", 13, GpuPytorch.PIPELINED),
-                    new Column("faster", 7, GpuTable::faster),
+                    new Column("faster", 7, GpuTable::faster, true),
                     new Column("verdict", 8, GpuTable::verdict));
 
     private static final List<Column> FP8 =
@@ -151,13 +161,16 @@ final class GpuTable implements Consumer<BenchRow> {
                     GpuSumsCase.ITEM, SUMS,
                     GpuSharedSumsCase.ITEM, SHARED_SUMS);
 
+    private final boolean quick;
     private final Consumer<String> out;
     private final List<BenchRow> rows = new ArrayList<>();
 
     /**
+     * @param quick whether there are too few rounds to compare anything: only times are shown
      * @param out takes lines
      */
-    GpuTable(Consumer<String> out) {
+    GpuTable(boolean quick, Consumer<String> out) {
+        this.quick = quick;
         this.out = out;
     }
 
@@ -178,22 +191,30 @@ final class GpuTable implements Consumer<BenchRow> {
         out.accept(
                 row.figures().isEmpty()
                         ? "     " + row.name() + ": " + verdict(row)
-                        : line(columns, column -> column.text.apply(row)));
+                        : line(columns, column -> cell(column, row)));
         row.checks().stream()
                 .filter(check -> !check.passed())
                 .forEach(
                         check ->
                                 out.accept("     FAILED: " + check.what() + ": " + check.detail()));
-        row.misses().forEach(miss -> out.accept("     misses: " + miss));
+        if (!quick) {
+            row.misses().forEach(miss -> out.accept("     misses: " + miss));
+        }
+    }
+
+    private String cell(Column column, BenchRow row) {
+        String text = quick && column.compares ? NONE : column.text.apply(row);
+        return quick && text.equals(MISSES) ? "ok" : text;
     }
 
     /**
      * By item: how many rows there are, how many are right, and how many reach what they should.
      */
-    void summary(boolean quick) {
+    void summary() {
         out.accept("");
         if (quick) {
-            out.accept("These are --quick measurements: they show that it works, not how fast.");
+            out.accept(
+                    "--quick shows that it works, not how fast: no ratios, as there are too few rounds.");
         }
         rows.stream()
                 .collect(
@@ -202,12 +223,11 @@ final class GpuTable implements Consumer<BenchRow> {
                 .forEach((item, group) -> out.accept(summary(item, group)));
     }
 
-    private static String summary(String item, List<BenchRow> group) {
+    private String summary(String item, List<BenchRow> group) {
         long verified = group.stream().filter(BenchRow::verified).count();
         long passed = group.stream().filter(BenchRow::pass).count();
-        return text(
-                "%s: %d of %d rows verified, %d reach all that they should",
-                item, verified, group.size(), passed);
+        String right = text("%s: %d of %d rows verified", item, verified, group.size());
+        return quick ? right : right + text(", %d reach all that they should", passed);
     }
 
     private static String line(List<Column> columns, Function<Column, String> content) {
@@ -220,10 +240,8 @@ final class GpuTable implements Consumer<BenchRow> {
         return new Column(
                 head,
                 width,
-                row ->
-                        row.figures().containsKey(name)
-                                ? text(form, row.figures().get(name))
-                                : NONE);
+                row -> row.figures().containsKey(name) ? text(form, row.figures().get(name)) : NONE,
+                !form.equals("%.0f") && !name.endsWith("Us"));
     }
 
     private static Column time(String head, int width, String name) {
@@ -251,7 +269,7 @@ final class GpuTable implements Consumer<BenchRow> {
     }
 
     private static String verdict(BenchRow row) {
-        return !row.verified() ? "FAILED" : row.misses().isEmpty() ? "ok" : "MISSES";
+        return !row.verified() ? "FAILED" : row.misses().isEmpty() ? "ok" : MISSES;
     }
 
     private static String text(String form, Object... values) {

@@ -74,9 +74,21 @@ class BenchRecordTest {
     @Test
     void smallProblemsGetNoVerdict() {
         BenchTable quick = new BenchTable(true, printed::add);
-        quick.row(new BenchRow("fused", "one", "MPI", 0.5, Map.of("pass", 0.0)));
+        Map<String, Double> figures = new LinkedHashMap<>();
+        figures.put("weftMedianNs", 2.5e6);
+        figures.put("productRatio", 0.875);
+        figures.put("overMpi", 0.625);
+        figures.put("pass", 0.0);
+        quick.row(new BenchRow("fused", "one", "MPI", 0.5, figures));
         quick.summary();
-        assertTrue(printed.stream().noneMatch(line -> line.contains("pass")), printed.toString());
+        String text = String.join("\n", printed);
+        assertTrue(text.contains("weft 2.500 ms"), text);
+        assertTrue(text.contains("no ratios, as there are too few rounds"), text);
+        assertTrue(
+                text.contains("fused, compared with MPI: 1 row\n") || text.endsWith("1 row"), text);
+        for (String ratio : List.of("0.5", "0.875", "0.625", "pass", "ratio 0")) {
+            assertTrue(!text.contains(ratio), ratio + " in " + text);
+        }
     }
 
     @Test

@@ -28,7 +28,7 @@ class GpuRecordTest {
             List.of(new BenchRow.Check("product", true, "fine"));
 
     private final List<String> printed = new ArrayList<>();
-    private final GpuTable table = new GpuTable(printed::add);
+    private final GpuTable table = new GpuTable(false, printed::add);
 
     private static Samples us(double... values) {
         return new Samples(DoubleStream.of(values).boxed().toList());
@@ -121,7 +121,7 @@ class GpuRecordTest {
         table.accept(overlap(3, 750));
         table.accept(failed());
         table.accept(GpuCallsCase.row(us(20, 30, 40), List.of()));
-        table.summary(false);
+        table.summary();
         String text = String.join("\n", printed);
         assertEquals(1, count("of limit"), text);
         assertTrue(printed.get(3).endsWith("yes      ok"), text);
@@ -132,6 +132,24 @@ class GpuRecordTest {
         assertEquals(1, count("     FAILED: run: no memory"), text);
         assertEquals(1, count("overlap: 2 of 3 rows verified, 1 reach all that they should"), text);
         assertEquals(1, count("calls: 1 of 1 rows verified, 1 reach all that they should"), text);
+    }
+
+    /** Of few rounds only times are shown, and whether results are right. */
+    @Test
+    void fewRoundsAreNotCompared() throws Exception {
+        GpuTable quick = new GpuTable(true, printed::add);
+        quick.accept(overlap(3, 750));
+        quick.accept(failed());
+        quick.summary();
+        String text = String.join("\n", printed);
+        assertTrue(printed.get(3).contains("750.0/0.0"), text);
+        assertTrue(printed.get(3).endsWith("-      ok"), text);
+        assertEquals(0, count("0.827"), text);
+        assertEquals(0, count("misses"), text);
+        assertEquals(0, count("reach all"), text);
+        assertEquals(1, count("     FAILED: run: no memory"), text);
+        assertEquals(1, count("overlap: 1 of 2 rows verified"), text);
+        assertEquals(1, count("no ratios, as there are too few rounds"), text);
     }
 
     private long count(String part) {
