@@ -133,8 +133,7 @@ class SimulatorPropertyTest {
                 continue;
             }
             RandomCase product =
-                    new RandomCase(
-                            random.machine(), random.scenario(), SimulatedView.COMPUTE_ONLY);
+                    new RandomCase(random.machine(), random.scenario(), SimulatedView.COMPUTE_ONLY);
             double aloneNs = product.runEveryRank(null).ns();
             Map<String, List<Span>> tracks = new HashMap<>();
             random.runEveryRank(byTrack(tracks));
