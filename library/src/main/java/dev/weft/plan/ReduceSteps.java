@@ -1,0 +1,270 @@
+package dev.weft.plan;
+
+import dev.weft.plan.step.Buffer.Kind;
+import dev.weft.plan.step.Part;
+import dev.weft.plan.step.StepPlan;
+import dev.weft.plan.step.StepPlanBuilder;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.stream.IntStream;
+
+/** Writes reductions as steps. Ranks without a part of K multiply nothing. */
+final class ReduceSteps {
+
+    private final Reduction reduction;
+    private final Reduction.Order order;
+    private final Chunks chunks;
+    private final Shards rows;
+    private final boolean all;
+    private final Hosts hosts;
+    private final int ranks;
+    private final long cols;
+    private final List<Integer> multiplying;
+    private final StepPlanBuilder builder;
+
+    /** By rank: sums of all rows, as far as the rank multiplies or adds them. */
+    private final List<Part> sums = new ArrayList<>();
+
+    /** By rank: whole sums that other ranks have sent. */
+    private final List<Part> whole = new ArrayList<>();
+
+    /** Rows of C that are finished once all products are queued: others wait for those. */
+    private final List<Runnable> finishing = new ArrayList<>();
+
+    /**
+     * @param chunks the chunks of C; the source gets the rows, or starts to pass them on
+     * @param inner how K is spread over the ranks
+     */
+    ReduceSteps(
+            Reduction reduction,
+            Reduction.Order order,
+            Chunks chunks,
+            Shards inner,
+            boolean all,
+            Hosts hosts) {
+        if (!reduction.gives(order)) {
+            throw new IllegalArgumentException(
+                    "%s does not sum %s".formatted(reduction.label(), order.label()));
+        }
+        this.reduction = reduction;
+        this.order = order;
+        this.chunks = chunks;
+        this.rows = chunks.shards();
+        this.all = all;
+        this.hosts = hosts;
+        this.ranks = rows.ranks();
+        this.cols = chunks.cols();
+        this.multiplying = Reduction.parts(inner);
+        this.builder = new StepPlanBuilder(Placements.reduce(rows, inner, cols, all));
+        Kind kind = order == Reduction.Order.BY_RANK_BF16 ? Kind.ROUNDED_SUMS : Kind.SUMS;
+        for (int rank = 0; rank < ranks; rank++) {
+            sums.add(builder.buffer(rank, "sums", kind, rows.totalRows(), cols));
+            whole.add(builder.buffer(rank, "whole", Kind.SUMS, rows.totalRows(), cols));
+        }
+    }
+
+    List<StepPlan> plans() {
+        switch (reduction) {
+            case DIRECT -> direct();
+            case CHAIN, RING -> chain(Hosts.apart(ranks));
+            case HIERARCHICAL -> chain(hosts);
+            case MESH_PUSH, SEQUENTIAL -> mesh();
+            case AUTO -> throw new IllegalArgumentException("auto has no plans of its own");
+        }
+        finishing.forEach(Runnable::run);
+        return builder.build();
+    }
+
+    private void direct() {
+        for (Chunk chunk : inTurn()) {
+            int owner = chunk.source();
+            multiply(owner, chunk, multiplying, false);
+            finish(owner, of(sums, owner, chunk), chunk);
+            if (all) {
+                toEverybody(owner, of(sums, owner, chunk), chunk, 0);
+            }
+        }
+    }
+
+    /** Sums a chunk at {@code rank} over the parts of K of {@code parts}, in their order. */
+    private void multiply(int rank, Chunk chunk, List<Integer> parts, boolean resume) {
+        boolean goesOn = resume;
+        for (int part : parts) {
+            Part a = of(builder.a(part), chunk);
+            builder.multiply(rank, 0, a, builder.b(part), of(sums, rank, chunk), goesOn);
+            goesOn = true;
+        }
+    }
+
+    /**
+     * Passes chunks from group to group; a group is ranks that share memory, or a single rank. The
+     * rows of the last group come last: they need not travel after that.
+     */
+    private void chain(Hosts groups) {
+        List<Integer> having = multiplying.stream().map(groups::hostOf).distinct().toList();
+        List<Chunk> order = inTurn();
+        if (!all) {
+            int last = having.getLast();
+            order.sort(Comparator.comparing(chunk -> groups.hostOf(chunk.source()) == last));
+        }
+        for (int turn = 0; turn < order.size(); turn++) {
+            pass(groups, having, order.get(turn), turn);
+        }
+    }
+
+    private void pass(Hosts groups, List<Integer> having, Chunk chunk, int turn) {
+        int before = -1;
+        for (int group : having) {
+            int rank = taker(groups, group, turn);
+            List<Integer> parts =
+                    multiplying.stream().filter(part -> groups.hostOf(part) == group).toList();
+            if (before < 0) {
+                multiply(rank, chunk, parts, false);
+            } else if (reduction == Reduction.RING) {
+                multiply(rank, chunk, parts, false);
+                Part arrived = of(whole, rank, chunk);
+                builder.copy(before, 0, of(sums, before, chunk), arrived);
+                Part own = of(sums, rank, chunk);
+                builder.add(rank, 0, List.of(arrived, own), own);
+            } else {
+                builder.copy(before, 0, of(sums, before, chunk), of(sums, rank, chunk));
+                multiply(rank, chunk, parts, true);
+            }
+            before = rank;
+        }
+        if (all) {
+            around(groups, before, turn, chunk);
+        } else if (chunk.source() == before) {
+            finish(before, of(sums, before, chunk), chunk);
+        } else {
+            int lane = groups.shareMemory(before, chunk.source()) ? 2 : 1;
+            sendWhole(before, lane, chunk.source(), of(sums, before, chunk), chunk);
+        }
+    }
+
+    private static int taker(Hosts groups, int group, int turn) {
+        return groups.first(group) + turn % groups.size(group);
+    }
+
+    /** Sends whole sums to one rank of each group in turn, which distributes them there. */
+    private void around(Hosts groups, int last, int turn, Chunk chunk) {
+        int from = last;
+        Part held = of(sums, last, chunk);
+        finish(last, held, chunk);
+        for (int hop = 0; hop < groups.count(); hop++) {
+            int group = (groups.hostOf(last) + hop) % groups.count();
+            int rank = taker(groups, group, turn);
+            if (hop > 0) {
+                held = sendWhole(from, 1, rank, held, chunk);
+            }
+            for (int mate = 1; mate < groups.size(group); mate++) {
+                sendWhole(rank, 2, taker(groups, group, turn + mate), held, chunk);
+            }
+            from = rank;
+        }
+    }
+
+    /** Others' rows first, starting with the next rank's: they still have to travel. */
+    private void mesh() {
+        List<List<Part>> addends = new ArrayList<>();
+        for (int owner = 0; owner < ranks; owner++) {
+            addends.add(new ArrayList<>());
+        }
+        for (int rank : multiplying) {
+            for (int distance = 1; distance <= ranks; distance++) {
+                int owner = (rank + distance) % ranks;
+                addends.get(owner).add(mesh(rank, owner));
+            }
+        }
+        for (int owner = 0; owner < ranks; owner++) {
+            for (int c = 0; c < chunks.count(owner); c++) {
+                addAll(addends.get(owner), chunks.chunk(owner, c));
+            }
+        }
+    }
+
+    /** Multiplies the rows of {@code owner} at {@code rank}; returns where the owner has them. */
+    private Part mesh(int rank, int owner) {
+        Part arrived =
+                rank == owner
+                        ? sums.get(rank).rows(rows.firstRow(owner), rows.rows(owner))
+                        : builder.buffer(
+                                owner,
+                                "sums of rank " + rank,
+                                order == Reduction.Order.BY_RANK_BF16
+                                        ? Kind.ROUNDED_SUMS
+                                        : Kind.SUMS,
+                                rows.rows(owner),
+                                cols);
+        for (int c = 0; c < chunks.count(owner); c++) {
+            Chunk chunk = chunks.chunk(owner, c);
+            multiply(rank, chunk, List.of(rank), false);
+            if (rank != owner) {
+                Part to = arrived.rows(chunk.firstRow(), chunk.rows());
+                builder.copy(rank, 0, of(sums, rank, chunk), to);
+            }
+        }
+        return arrived;
+    }
+
+    private void addAll(List<Part> addends, Chunk chunk) {
+        int owner = chunk.source();
+        List<Part> ofChunk =
+                addends.stream().map(part -> part.rows(chunk.firstRow(), chunk.rows())).toList();
+        if (!all) {
+            builder.add(owner, 0, ofChunk, ofC(owner, chunk));
+            return;
+        }
+        Part held = of(whole, owner, chunk);
+        builder.add(owner, 0, ofChunk, held);
+        finish(owner, held, chunk);
+        toEverybody(owner, held, chunk, 1);
+    }
+
+    private void toEverybody(int rank, Part held, Chunk chunk, int lane) {
+        for (int distance = 1; distance < ranks; distance++) {
+            sendWhole(rank, lane, (rank + distance) % ranks, held, chunk);
+        }
+    }
+
+    private Part sendWhole(int from, int lane, int to, Part held, Chunk chunk) {
+        Part place = of(whole, to, chunk);
+        builder.copy(from, lane, held, place);
+        finish(to, place, chunk);
+        return place;
+    }
+
+    private void finish(int rank, Part held, Chunk chunk) {
+        finishing.add(() -> builder.add(rank, 0, List.of(held), ofC(rank, chunk)));
+    }
+
+    /** Chunks of all owners in turn, so that all of them get whole rows early. */
+    private List<Chunk> inTurn() {
+        int most = IntStream.range(0, ranks).map(chunks::count).max().orElseThrow();
+        List<Chunk> order = new ArrayList<>();
+        for (int c = 0; c < most; c++) {
+            for (int owner = 0; owner < ranks; owner++) {
+                if (c < chunks.count(owner)) {
+                    order.add(chunks.chunk(owner, c));
+                }
+            }
+        }
+        return order;
+    }
+
+    private Part of(List<Part> buffers, int rank, Chunk chunk) {
+        return of(buffers.get(rank), chunk);
+    }
+
+    /** A chunk's rows of a buffer that has all rows. */
+    private Part of(Part buffer, Chunk chunk) {
+        return buffer.rows(rows.firstRow(chunk.source()) + chunk.firstRow(), chunk.rows());
+    }
+
+    private Part ofC(int rank, Chunk chunk) {
+        return all
+                ? of(builder.c(rank), chunk)
+                : builder.c(rank).rows(chunk.firstRow(), chunk.rows());
+    }
+}
