@@ -156,7 +156,8 @@ class DistIT {
         assertEquals("weft: 'weft dist' needs a clone: run ./weft dist there\n", dist.err());
         ChildProcess install = weft(packed, "install");
         assertEquals(ExitCode.USAGE, install.code());
-        assertEquals("weft: 'weft install' needs a clone: run ./weft install there\n", install.err());
+        assertEquals(
+                "weft: 'weft install' needs a clone: run ./weft install there\n", install.err());
         ChildProcess java = weft(packed, "java", "--version");
         assertEquals(0, java.code(), java.err());
         assertTrue(java.out().contains(" 25"), java.out());
