@@ -17,7 +17,8 @@ public final class Numbers {
 
     private static final Pattern WHOLE = Pattern.compile("[-+]?[0-9]{1,19}");
     private static final Pattern DECIMAL =
-            Pattern.compile("[-+]?[0-9]{1,40}(\\.[0-9]{1,40})?([eE][-+]?[0-9]{1,4})?");
+            Pattern.compile(
+                    "[-+]?([0-9]{1,40}\\.?[0-9]{0,40}|\\.[0-9]{1,40})([eE][-+]?[0-9]{1,4})?");
 
     private Numbers() {}
 
