@@ -62,7 +62,7 @@ class DocumentedCodeTest {
                                     + " boolean forceHbmCc; long m, k; FgccConfig config;"),
                     Map.entry(
                             "compat-gather",
-                            "Fabric world; Matrix inp; int tpDegree, lnc; long m, k;"
+                            "Fabric world; Matrix inp, mine; int tpDegree, lnc; long m, k;"
                                     + " Sb2sbConfig config;"),
                     Map.entry(
                             "compat-helion",

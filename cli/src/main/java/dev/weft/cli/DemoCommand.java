@@ -102,7 +102,7 @@ final class DemoCommand extends WeftCommand {
                             + " expected other options, or ./weft run",
                     e.getMessage());
         } catch (ParameterException e) {
-            throw new UsageException("%s", UsageMessage.of(e, ""));
+            throw new UsageException("%s", UsageMessage.of(e, arguments, ""));
         }
         line.getSubcommands().get("run").<RunCommand>getCommand().check();
     }

@@ -224,7 +224,8 @@ public final class Main implements Runnable {
 
     /** Picocli would print the whole usage text; one line with a pointer to it is enough. */
     private static int usageError(ParameterException failure, String[] arguments) {
-        ErrorMessage.print(failure.getCommandLine().getErr(), UsageMessage.of(failure, COMMON));
+        ErrorMessage.print(
+                failure.getCommandLine().getErr(), UsageMessage.of(failure, arguments, COMMON));
         return ExitCode.USAGE;
     }
 

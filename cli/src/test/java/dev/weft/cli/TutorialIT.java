@@ -23,7 +23,7 @@ import org.junit.jupiter.api.parallel.ExecutionMode;
 class TutorialIT {
 
     private static final Path CLONE = ChildProcess.SCRIPT.getParent();
-    private static final String MPIRUN = "mpirun ";
+    private static final String MPI = "./weft launch --mpi ";
 
     @TempDir Path folder;
 
@@ -68,7 +68,7 @@ class TutorialIT {
         List<String> steps = steps("/First.java");
         assertEquals(2, steps.size(), steps::toString);
         for (String step : steps) {
-            ChildProcess run = shell(step.replaceAll("(?m)^" + MPIRUN + ".*$", ""));
+            ChildProcess run = shell(step.replaceAll("(?m)^" + MPI + ".*$", ""));
             assertEquals(0, run.code(), run::toString);
             assertEquals(
                     4, run.out().lines().filter(l -> l.contains(" of 4: ")).count(), run::toString);
@@ -77,13 +77,13 @@ class TutorialIT {
 
     @Test
     void theProgramRunsUnderMpi() throws Exception {
-        ChildProcess found = shell("command -v " + MPIRUN);
+        ChildProcess found = shell("command -v mpirun");
         assumeTrue(found.code() == 0, "no mpirun on the path");
-        String step = steps(MPIRUN).getFirst();
-        ChildProcess run = shell(step.substring(step.indexOf(MPIRUN)));
+        String step = steps(MPI).getFirst();
+        ChildProcess run = shell(step.substring(step.indexOf(MPI)));
         assertEquals(0, run.code(), run::toString);
         assertEquals(
-                2, run.out().lines().filter(l -> l.contains(" of 2: ")).count(), run::toString);
+                4, run.out().lines().filter(l -> l.contains(" of 4: ")).count(), run::toString);
     }
 
     @Test

@@ -42,7 +42,7 @@ public final class Main implements Runnable {
                         (failure, words) ->
                                 oneLine(
                                         failure.getCommandLine().getErr(),
-                                        UsageMessage.of(failure, COMMANDS),
+                                        UsageMessage.of(failure, words, COMMANDS),
                                         USAGE))
                 .setExecutionExceptionHandler(
                         (failure, command, parsed) ->

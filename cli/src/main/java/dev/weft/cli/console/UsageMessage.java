@@ -7,6 +7,7 @@ import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import picocli.CommandLine;
 import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Model.OptionSpec;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.UnmatchedArgumentException;
 
@@ -19,11 +20,13 @@ public final class UsageMessage {
     private UsageMessage() {}
 
     /**
+     * @param arguments as they were typed
      * @param commands which commands to try if none has the given name
      */
-    public static String of(ParameterException failure, String commands) {
+    public static String of(ParameterException failure, String[] arguments, String commands) {
         CommandSpec command = failure.getCommandLine().getCommandSpec();
-        String message = ErrorMessage.oneLine(what(failure, commands)).replaceFirst("\\.$", "");
+        String what = withTypedName(what(failure, commands), failure, arguments);
+        String message = ErrorMessage.oneLine(what).replaceFirst("\\.$", "");
         String help = "see '" + command.qualifiedName() + " --help'";
         return message.endsWith("?") ? message + " (" + help + ")" : message + "; " + help;
     }
@@ -44,6 +47,21 @@ public final class UsageMessage {
                 ? "Invalid value for %s: '%s': expected %s"
                         .formatted(noPair.group(1), noPair.group(3), noPair.group(2))
                 : message;
+    }
+
+    /** Names an option as it was typed, and not by another of its names. */
+    private static String withTypedName(
+            String message, ParameterException failure, String[] arguments) {
+        if (failure.getArgSpec() instanceof OptionSpec option) {
+            for (String name : option.names()) {
+                for (String argument : arguments) {
+                    if (argument.equals(name) || argument.startsWith(name + "=")) {
+                        return message.replace("'" + option.longestName() + "'", "'" + name + "'");
+                    }
+                }
+            }
+        }
+        return message;
     }
 
     private static String unmatched(UnmatchedArgumentException failure, String commands) {

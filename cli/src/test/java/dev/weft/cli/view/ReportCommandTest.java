@@ -273,7 +273,7 @@ class ReportCommandTest {
                 "--port 8080|--port 8080: expected --serve with it",
                 "--serve --port 65536|--port 65536: expected 0 to 65535",
                 "--serve --port -1|--port -1: expected 0 to 65535",
-                "--serve --port x|'x' is not an int",
+                "--serve --port x|'x': expected a whole number",
                 "--report -|--report -: expected a file",
                 "--trace -|--trace -: expected a file",
                 "--report /nowhere/x.html|--report /nowhere/x.html: expected a file in a folder",
