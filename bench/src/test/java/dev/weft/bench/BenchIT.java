@@ -86,13 +86,12 @@ class BenchIT {
         }
         assertTrue(ratios.stream().allMatch(r -> Double.isFinite(r) && r > 0), run.out());
         assertFalse(ratios.isEmpty() && !skipped, run.out());
+        // In the record, but not shown: there are too few rounds to compare.
         assertEquals(
                 ratios.size(),
-                run.out()
-                        .lines()
-                        .filter(line -> line.matches(item + " .* \\d+\\.\\d{3}  .*"))
-                        .count(),
+                run.out().lines().filter(line -> line.matches(item + " .* -  weft .*")).count(),
                 run.out());
+        assertTrue(run.out().contains("--quick shows that it works, not how fast"), run.out());
         return ratios;
     }
 }

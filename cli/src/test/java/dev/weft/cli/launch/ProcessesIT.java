@@ -273,7 +273,7 @@ class ProcessesIT {
     void sharedMemoryWithoutRoomIsOneLine() throws IOException, InterruptedException {
         String mount = shared.folder().toString();
         Process mounting =
-                new ProcessBuilder("mount", "-t", "tmpfs", "-o", "size=4k", "weft", mount)
+                new ProcessBuilder("mount", "-t", "tmpfs", "-o", "size=512k", "weft", mount)
                         .redirectErrorStream(true)
                         .start();
         assumeTrue(mounting.waitFor() == 0, "only the superuser can mount a file system");
@@ -283,6 +283,11 @@ class ProcessesIT {
             assertEquals(ExitCode.FAILED, run.code());
             assertEquals(1, run.err().lines().count(), run::toString);
             assertTrue(run.err().contains("No space left on device"), run::toString);
+            ChildProcess large = weft("--gm 7680 --gk 256 --gn 128").run();
+            assertEquals(ExitCode.USAGE, large.code());
+            assertEquals(1, large.err().lines().count(), large::toString);
+            assertTrue(
+                    large.err().contains("of shared memory, 512.0 KiB are free"), large::toString);
         } finally {
             assertEquals(0, new ProcessBuilder("umount", mount).start().waitFor());
         }
