@@ -198,7 +198,10 @@ class RingCudaIT {
                                             1,
                                             hbm,
                                             config.withSharedResult())) {
-                                assertEquals(channels, prepared.operator().plan().lanes().size());
+                                // More than four ranks of one GPU read rows in place.
+                                assertEquals(
+                                        ranks > 4 ? 0 : channels,
+                                        prepared.operator().plan().lanes().size());
                                 for (int call = 0; call < 3; call++) {
                                     FgccResult<DeviceMatrix> result = prepared.call(lhs);
                                     DeviceMatrix again = result.product();
