@@ -34,9 +34,10 @@ public final class Fgcc<M> extends PreparedRing<M> {
 
     /**
      * The most ranks of one GPU that form a ring there. Its copies grow with the square of the
-     * ranks and each takes several calls of the driver, which lets in one thread at a time. On an
-     * H200, calls took 1.1 to 2.2 times as long as gathering first with 4 ranks, up to 2.4 times
-     * with 16 and 32 times with 64. More ranks read each other's rows in place.
+     * ranks, and each takes several calls of the driver; that these get in each other's way is
+     * inferred, not measured. On an H200, calls took 1.1 to 2.2 times as long as gathering first
+     * with 4 ranks, up to 2.4 times with 16 and 32 times with 64. More ranks read each other's rows
+     * in place.
      */
     private static final int MOST_RING_RANKS_OF_A_GPU = 4;
 
