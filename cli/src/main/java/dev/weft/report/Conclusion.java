@@ -53,7 +53,7 @@ public record Conclusion(double saved, double noise, String sentence) {
         return "Within the noise " + margin + ": " + why(record);
     }
 
-    /** Whether overlap has saved time. What saves more than there is to hide is noise. */
+    /** Whether overlap has saved time. If there is less to hide than the noise, it is noise. */
     static boolean isSaved(Views views) {
         return views.saved() > views.noise() && views.hideable() > views.noise();
     }
