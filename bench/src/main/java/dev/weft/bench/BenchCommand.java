@@ -1,7 +1,6 @@
 package dev.weft.bench;
 
 import dev.weft.bench.cpu.AscendCommand;
-import dev.weft.bench.cpu.AutoRanksCommand;
 import dev.weft.bench.cpu.CpuCommand;
 import dev.weft.bench.cpu.GatherRanksCommand;
 import dev.weft.bench.cpu.ReduceRankCommand;
@@ -23,7 +22,6 @@ import picocli.CommandLine.Spec;
             CpuCommand.class,
             GpuCommand.class,
             AscendCommand.class,
-            AutoRanksCommand.class,
             GatherRanksCommand.class,
             ReduceRankCommand.class
         },

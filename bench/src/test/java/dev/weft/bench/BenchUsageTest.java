@@ -22,8 +22,6 @@ class BenchUsageTest {
                 "bench cpu product | unknown argument 'product': expected options only; see",
                 "bench cpu --only products | --only 'products': expected some of product, fused",
                 "bench cpu --only product,x | --only 'x': expected some of product, fused",
-                "bench cpu --plots /nowhere | --plots /nowhere: expected a folder",
-                "bench auto-ranks --problems 60 | --problems 60: expected 0 to 59",
                 "bench cpu --cores 0 | --cores 0: expected 1 to",
                 "bench cpu --cores 100000 | --cores 100000: expected 1 to",
                 "bench cpu --json /nowhere/r.json | --json /nowhere/r.json: expected a file"
@@ -43,7 +41,6 @@ class BenchUsageTest {
             value = {
                 "bench cpu --only | nonsense ~ NaN 0 -1",
                 "bench cpu --cores | nonsense ~ 99999999999999999999 1e400 NaN -1 1.5 0",
-                "bench cpu --plots | /nowhere/folder",
                 "bench cpu --json | /nowhere/file / ~",
                 "bench gpu --only | nonsense ~ NaN 0 -1",
                 "bench gpu --rows | nonsense ~ 99999999999999999999 NaN 1,,2 1,-2 1;2 -1",
@@ -52,8 +49,7 @@ class BenchUsageTest {
                 "bench ascend --only | nonsense ~ NaN 0 -1",
                 "bench ascend --rows | nonsense ~ 99999999999999999999 NaN 1,,2 1,-2 1;2 -1 9",
                 "bench ascend --limit | nonsense ~ 99999999999999999999 1e400 NaN -1 1.5 0",
-                "bench ascend --json | /nowhere/file / ~",
-                "bench auto-ranks --problems | nonsense ~ NaN 1,,2 1,-2 1;2 -1"
+                "bench ascend --json | /nowhere/file / ~"
             })
     void wrongValuesAreRefusedInOneLine(String option, String values) {
         String name = option.substring(option.lastIndexOf(' ') + 3);

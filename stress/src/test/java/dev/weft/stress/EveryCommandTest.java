@@ -91,7 +91,6 @@ class EveryCommandTest extends CommandTest {
                     Map.entry("soak", "stress stress/CommandsTest.java: \"soak\""),
                     Map.entry("prove", "stress model/ProveCommandTest.java: --smoke"),
                     Map.entry("bench cpu", "bench bench/BenchIT.java: \"cpu\""),
-                    Map.entry("bench auto-ranks", "bench bench/cpu/AutoCaseIT.java: new AutoCase("),
                     Map.entry(
                             "bench gather-ranks",
                             "bench bench/cpu/GatherCaseIT.java: new GatherCase("),

@@ -8,14 +8,10 @@ import dev.weft.bench.peers.BenchFolder;
 import dev.weft.cli.console.Console;
 import dev.weft.cli.console.JsonTarget;
 import dev.weft.cli.console.Version;
-import dev.weft.cli.data.CommandFiles;
 import dev.weft.gemm.Gemms;
-import dev.weft.tune.Effort;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.lang.management.ManagementFactory;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
@@ -61,12 +57,6 @@ public final class CpuCommand extends DeviceBench {
             description = "Cores to use at most (default: all).")
     Integer cores;
 
-    @Option(
-            names = "--plots",
-            paramLabel = "FOLDER",
-            description = "Draw the item ranks there, as ranks.svg and chunks.svg.")
-    Path plots;
-
     /** The words for {@code --only}, for help and completion. */
     static final class Items extends ArrayList<String> {
 
@@ -77,12 +67,8 @@ public final class CpuCommand extends DeviceBench {
         }
     }
 
-    /**
-     * All cases, in the order in which they run.
-     *
-     * @param plots the folder for plots, or null for none
-     */
-    private static List<BenchCase> cases(Path plots) {
+    /** All cases, in the order in which they run. */
+    private static List<BenchCase> cases() {
         return List.of(
                 new ProductCase(),
                 new FusedCase(),
@@ -90,15 +76,11 @@ public final class CpuCommand extends DeviceBench {
                 new OverlapCase(),
                 new ReduceCase(),
                 new LabCase(),
-                PredictCase.gathers(Effort::thorough),
-                PredictCase.sums(Effort::thorough),
-                new AutoCase(),
-                new StartupCase(),
-                new RanksCase(plots));
+                new StartupCase());
     }
 
     private static List<String> items() {
-        return cases(null).stream().map(BenchCase::item).toList();
+        return cases().stream().map(BenchCase::item).toList();
     }
 
     @Override
@@ -106,10 +88,8 @@ public final class CpuCommand extends DeviceBench {
         List<String> items = checkedItems(only, items());
         int available = Runtime.getRuntime().availableProcessors();
         int used = checkedCores(available);
-        checkPlots();
         PrintWriter out = spec.commandLine().getOut();
         JsonTarget target = new JsonTarget(json, out);
-        checkOutputs();
         Console console = new Console(out, target.toStandardOutput());
         BenchTable table = new BenchTable(quick, console::print);
         String startedAt = now();
@@ -117,7 +97,7 @@ public final class CpuCommand extends DeviceBench {
         table.head();
         try (BenchFolder folder = BenchFolder.create()) {
             BenchCase.Settings settings = new BenchCase.Settings(quick, used, folder.path());
-            for (BenchCase each : cases(plots)) {
+            for (BenchCase each : cases()) {
                 if (items.contains(each.item())) {
                     run(each, settings, table);
                 }
@@ -167,21 +147,6 @@ public final class CpuCommand extends DeviceBench {
                             .formatted(cores, available));
         }
         return cores == null ? available : cores;
-    }
-
-    private void checkOutputs() {
-        CommandFiles files = new CommandFiles().writes("--json", json);
-        if (plots != null) {
-            RanksCase.PLOTS.forEach(
-                    name -> files.writes("--plots", plots.resolve(name).toString()));
-        }
-    }
-
-    private void checkPlots() {
-        if (plots != null && !(Files.isDirectory(plots) && Files.isWritable(plots))) {
-            throw refused(
-                    "--plots " + plots + ": expected a folder that exists and can be written to");
-        }
     }
 
     private static Map<String, Object> machine(int used, Map<String, Double> figures)
