@@ -11,7 +11,9 @@ import dev.weft.plan.step.Step;
 import dev.weft.plan.step.StepPlan;
 import dev.weft.plan.step.Worker;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.stream.IntStream;
 
 /**
@@ -20,14 +22,17 @@ import java.util.stream.IntStream;
  * for the whole gather. So one rank's steps are written without those of all others.
  *
  * @param cols columns of C
+ * @param arrivals by rank and tag: what brings a chunk there; filled on demand
  */
-record GatherSteps(List<RankPlan> plans, Chunks chunks, long cols) {
+record GatherSteps(
+        List<RankPlan> plans, Chunks chunks, long cols, Map<Integer, Transfer[]> arrivals) {
 
     /** The first buffer after those of the caller. */
     private static final int ARRIVED = StepPlan.C + 1;
 
     static List<StepPlan> of(List<RankPlan> plans, long cols) {
-        GatherSteps steps = new GatherSteps(plans, plans.getFirst().chunks(), cols);
+        GatherSteps steps =
+                new GatherSteps(plans, plans.getFirst().chunks(), cols, new HashMap<>());
         return IntStream.range(0, plans.size()).mapToObj(steps::plan).toList();
     }
 
@@ -65,7 +70,13 @@ record GatherSteps(List<RankPlan> plans, Chunks chunks, long cols) {
         } else if (plan.storage() == Storage.PING_PONG) {
             for (int slot = 0; slot < 2; slot++) {
                 buffers.add(
-                        new Buffer("shard " + slot, Buffer.Kind.ROWS, true, shards.maxRows(), k));
+                        new Buffer(
+                                "shard " + slot,
+                                Buffer.Kind.ROWS,
+                                true,
+                                true,
+                                shards.maxRows(),
+                                k));
             }
         }
         return buffers;
@@ -75,7 +86,7 @@ record GatherSteps(List<RankPlan> plans, Chunks chunks, long cols) {
         Chunk chunk = chunks.chunk(transfer.source(), transfer.chunk());
         List<Signal> waits = new ArrayList<>();
         if (transfer.isForward()) {
-            waits.add(new Signal(transfer.from(), transfer.tag(), 1));
+            waits.add(arrival(plans.get(transfer.from()), transfer.tag()));
         }
         int slot = transfer.slot();
         if (plan.storage() == Storage.PING_PONG) {
@@ -86,7 +97,12 @@ record GatherSteps(List<RankPlan> plans, Chunks chunks, long cols) {
         }
         Part from = place(plan, transfer.from(), slot, chunk);
         Part to = place(plan, transfer.to(), transfer.slot(), chunk);
-        return new Step.Copy(from, to, waits, new Signal(transfer.to(), transfer.tag(), 1));
+        return new Step.Copy(
+                from,
+                to,
+                chunks.shards().firstRow(transfer.source()) + chunk.firstRow(),
+                waits,
+                new Signal(plan.rank(), transfer.to(), transfer.tag(), 1));
     }
 
     private static int slotOf(RankPlan plan, int source) {
@@ -124,7 +140,7 @@ record GatherSteps(List<RankPlan> plans, Chunks chunks, long cols) {
             waits.add(gathered(plan));
         } else if (arrives) {
             for (int i = 0; i < block.chunkCount(); i++) {
-                waits.add(new Signal(rank, chunks.tag(source, block.firstChunk() + i), 1));
+                waits.add(arrival(plan, chunks.tag(source, block.firstChunk() + i)));
             }
         }
         int at = inPlace ? source : rank;
@@ -140,23 +156,46 @@ record GatherSteps(List<RankPlan> plans, Chunks chunks, long cols) {
                         cols),
                 false,
                 plan.pacing().stepRows(),
+                chunks.shards().firstRow(source) + block.firstRow(),
                 waits,
                 multiplied(plan, index));
     }
 
     private Signal multiplied(RankPlan plan, int block) {
-        return new Signal(plan.rank(), chunks.total() + block, 1);
+        return new Signal(plan.rank(), plan.rank(), chunks.total() + block, 1);
     }
 
     private Signal gathered(RankPlan plan) {
-        return new Signal(plan.rank(), chunks.total() + plan.consumption().size(), 1);
+        return new Signal(plan.rank(), plan.rank(), chunks.total() + plan.consumption().size(), 1);
     }
 
     private static List<Signal> arrivals(RankPlan plan) {
         return plan.arrivals().stream()
                 .flatMap(lane -> lane.transfers().stream())
-                .map(transfer -> new Signal(plan.rank(), transfer.tag(), 1))
+                .map(GatherSteps::arrival)
                 .toList();
+    }
+
+    /** What says that a transfer has arrived. */
+    private static Signal arrival(Transfer transfer) {
+        boolean put = transfer.initiator() == Transfer.Initiator.SENDER;
+        int by = put ? transfer.from() : transfer.to();
+        return new Signal(by, transfer.to(), transfer.tag(), 1);
+    }
+
+    private Signal arrival(RankPlan receiver, int tag) {
+        Transfer brings = arrivals.computeIfAbsent(receiver.rank(), r -> index(receiver))[tag];
+        return brings == null
+                ? new Signal(receiver.rank(), receiver.rank(), tag, 1)
+                : arrival(brings);
+    }
+
+    private Transfer[] index(RankPlan receiver) {
+        Transfer[] byTag = new Transfer[chunks.total()];
+        for (Lane lane : receiver.arrivals()) {
+            lane.transfers().forEach(transfer -> byTag[transfer.tag()] = transfer);
+        }
+        return byTag;
     }
 
     /**
@@ -196,7 +235,7 @@ record GatherSteps(List<RankPlan> plans, Chunks chunks, long cols) {
                 if (passed.source() == source
                         && chunk.firstRow() < end
                         && chunk.firstRow() + chunk.rows() > first) {
-                    readers.add(new Signal(passed.to(), passed.tag(), 1));
+                    readers.add(arrival(passed));
                 }
             }
         }

@@ -173,39 +173,48 @@ final class ReduceSteps {
         }
         for (int rank : multiplying) {
             for (int distance = 1; distance <= ranks; distance++) {
+                for (Chunk chunk : chunksOf((rank + distance) % ranks)) {
+                    multiply(rank, chunk, List.of(rank), false);
+                }
+            }
+            if (reduction == Reduction.SEQUENTIAL) {
+                builder.join(rank);
+            }
+            for (int distance = 1; distance <= ranks; distance++) {
                 int owner = (rank + distance) % ranks;
-                addends.get(owner).add(mesh(rank, owner));
+                addends.get(owner).add(toOwner(rank, owner));
             }
         }
         for (int owner = 0; owner < ranks; owner++) {
-            for (int c = 0; c < chunks.count(owner); c++) {
-                addAll(addends.get(owner), chunks.chunk(owner, c));
+            for (Chunk chunk : chunksOf(owner)) {
+                addAll(addends.get(owner), chunk);
             }
         }
     }
 
-    /** Multiplies the rows of {@code owner} at {@code rank}; returns where the owner has them. */
-    private Part mesh(int rank, int owner) {
+    /** Sends the owner its rows; returns where it has them. */
+    private Part toOwner(int rank, int owner) {
+        if (rank == owner) {
+            return sums.get(rank).rows(rows.firstRow(owner), rows.rows(owner));
+        }
         Part arrived =
-                rank == owner
-                        ? sums.get(rank).rows(rows.firstRow(owner), rows.rows(owner))
-                        : builder.buffer(
-                                owner,
-                                "sums of rank " + rank,
-                                order == Reduction.Order.BY_RANK_BF16
-                                        ? Kind.ROUNDED_SUMS
-                                        : Kind.SUMS,
-                                rows.rows(owner),
-                                cols);
-        for (int c = 0; c < chunks.count(owner); c++) {
-            Chunk chunk = chunks.chunk(owner, c);
-            multiply(rank, chunk, List.of(rank), false);
-            if (rank != owner) {
-                Part to = arrived.rows(chunk.firstRow(), chunk.rows());
-                builder.copy(rank, 0, of(sums, rank, chunk), to);
-            }
+                builder.buffer(
+                        owner,
+                        "sums of rank " + rank,
+                        order == Reduction.Order.BY_RANK_BF16 ? Kind.ROUNDED_SUMS : Kind.SUMS,
+                        rows.rows(owner),
+                        cols);
+        for (Chunk chunk : chunksOf(owner)) {
+            Part to = arrived.rows(chunk.firstRow(), chunk.rows());
+            builder.copy(rank, 0, of(sums, rank, chunk), to);
         }
         return arrived;
+    }
+
+    private List<Chunk> chunksOf(int owner) {
+        return IntStream.range(0, chunks.count(owner))
+                .mapToObj(c -> chunks.chunk(owner, c))
+                .toList();
     }
 
     private void addAll(List<Part> addends, Chunk chunk) {

@@ -232,7 +232,9 @@ class StepPlansTest {
                     if (step instanceof Step.Copy copy) {
                         int count = copies.merge(copy.to().rank(), 1, Integer::sum);
                         int word = 1000 + 10 * plan.rank() + w;
-                        counters.put(copy.signal(), new Signal(copy.to().rank(), word, count));
+                        counters.put(
+                                copy.signal(),
+                                new Signal(plan.rank(), copy.to().rank(), word, count));
                     }
                 }
             }
@@ -250,8 +252,7 @@ class StepPlansTest {
                 Step step = products.get(s);
                 if (!step.waits().isEmpty()) {
                     Signal wait = step.waits().getFirst();
-                    List<Signal> less =
-                            List.of(new Signal(wait.rank(), wait.word(), wait.value() - 1));
+                    List<Signal> less = List.of(wait.withValue(wait.value() - 1));
                     List<StepPlan> early =
                             replaced(
                                     counted,
@@ -390,7 +391,7 @@ class StepPlansTest {
                         .plans();
         assertEquals(
                 List.of(
-                        "rank 0: A [4, 4], B [4, 3], C [2, 3], sums [4, 3], whole [4, 3]",
+                        "rank 0: A [4, 4], B [4, 3], C [2, 3], sums [4, 3], whole [2, 3]",
                         "  mover 0",
                         "    copy 0:sums[0..2, 0..3] to 1:sums[0..2, 0..3] after 0.0 then 1.0",
                         "    copy 0:sums[2..4, 0..3] to 1:sums[2..4, 0..3] after 0.1 then 1.2",
@@ -398,7 +399,7 @@ class StepPlansTest {
                         "    multiply 0:A[0..2, 0..4] by 0:B[0..4, 0..3] into 0:sums[0..2, 0..3] then 0.0",
                         "    multiply 0:A[2..4, 0..4] by 0:B[0..4, 0..3] into 0:sums[2..4, 0..3] then 0.1",
                         "    add 0:whole[0..2, 0..3] into 0:C[0..2, 0..3] after 0.2",
-                        "rank 1: A [4, 5], B [5, 3], C [2, 3], sums [4, 3], whole [4, 3]",
+                        "rank 1: A [4, 5], B [5, 3], C [2, 3], sums [4, 3], whole [0, 3]",
                         "  mover 0",
                         "  mover 1",
                         "    copy 1:sums[0..2, 0..3] to 0:whole[0..2, 0..3] after 1.1 then 0.2",

@@ -5,8 +5,10 @@ package dev.weft.plan.step;
  *
  * @param name for people to read; nothing depends on it
  * @param open whether other ranks read it or write to it
+ * @param single whether one copy serves all calls: other ranks write to it only once its rank has
+ *     started the call. Otherwise calls use two copies in turn
  */
-public record Buffer(String name, Kind kind, boolean open, long rows, long cols) {
+public record Buffer(String name, Kind kind, boolean open, boolean single, long rows, long cols) {
 
     /** What a buffer holds. */
     public enum Kind {
@@ -35,20 +37,35 @@ public record Buffer(String name, Kind kind, boolean open, long rows, long cols)
         }
     }
 
+    /** A buffer that calls use in two copies. */
+    public Buffer(String name, Kind kind, boolean open, long rows, long cols) {
+        this(name, kind, open, false, rows, cols);
+    }
+
     /**
      * Whether the caller passes it: no step may write to it, so it does not matter who reads it.
      */
-    boolean isGiven() {
+    public boolean isGiven() {
         return kind == Kind.A || kind == Kind.B;
     }
 
     /** Whether it holds sums that can be continued or added. */
-    boolean holdsSums() {
+    public boolean holdsSums() {
         return kind == Kind.SUMS || kind == Kind.ROUNDED_SUMS;
     }
 
+    /** The same buffer with this many rows. */
+    Buffer with(boolean nowOpen, long newRows) {
+        return new Buffer(name, kind, nowOpen, single, newRows, cols);
+    }
+
+    /** Whether it holds what {@code other} does, in the same shape. */
+    boolean isLike(Buffer other) {
+        return kind == other.kind && rows == other.rows && cols == other.cols;
+    }
+
     /** Whether it holds elements of A. */
-    boolean holdsRows() {
+    public boolean holdsRows() {
         return kind == Kind.A || kind == Kind.ROWS;
     }
 }

@@ -17,6 +17,11 @@ public record Part(int rank, int buffer, long firstRow, long rows, long firstCol
         return new Part(rank, buffer, firstRow, rows, firstCol + first, count);
     }
 
+    /** As many rows further down. */
+    Part moved(long rowCount) {
+        return new Part(rank, buffer, firstRow + rowCount, rows, firstCol, cols);
+    }
+
     boolean isEmpty() {
         return rows == 0 || cols == 0;
     }

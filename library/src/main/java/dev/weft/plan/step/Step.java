@@ -7,6 +7,9 @@ import java.util.List;
  * that wrote what it reads, and those that read or wrote what it overwrites. Nothing follows from
  * the order of steps within a worker, which only says what to prefer. So a worker may have several
  * steps in progress, and a step that can start may be taken before one that cannot.
+ *
+ * <p>{@code firstRow} is the first row of the whole A, and of C, that a step is about. Reports and
+ * timelines need it; nothing that is computed depends on it.
  */
 public sealed interface Step {
 
@@ -20,7 +23,8 @@ public sealed interface Step {
     Step with(List<Signal> waits, Signal signal);
 
     /** Moves elements. How they travel is the transport's affair. */
-    record Copy(Part from, Part to, List<Signal> waits, Signal signal) implements Step {
+    record Copy(Part from, Part to, long firstRow, List<Signal> waits, Signal signal)
+            implements Step {
 
         public Copy {
             waits = List.copyOf(waits);
@@ -28,7 +32,7 @@ public sealed interface Step {
 
         @Override
         public Copy with(List<Signal> newWaits, Signal newSignal) {
-            return new Copy(from, to, newWaits, newSignal);
+            return new Copy(from, to, firstRow, newWaits, newSignal);
         }
     }
 
@@ -45,6 +49,7 @@ public sealed interface Step {
             Part into,
             boolean resume,
             long leastRows,
+            long firstRow,
             List<Signal> waits,
             Signal signal)
             implements Step {
@@ -55,12 +60,13 @@ public sealed interface Step {
 
         @Override
         public Multiply with(List<Signal> newWaits, Signal newSignal) {
-            return new Multiply(a, b, into, resume, leastRows, newWaits, newSignal);
+            return new Multiply(a, b, into, resume, leastRows, firstRow, newWaits, newSignal);
         }
     }
 
     /** Adds parts from the first to the last, in fp32. One part into C only finishes its sums. */
-    record Add(List<Part> addends, Part into, List<Signal> waits, Signal signal) implements Step {
+    record Add(List<Part> addends, Part into, long firstRow, List<Signal> waits, Signal signal)
+            implements Step {
 
         public Add {
             addends = List.copyOf(addends);
@@ -69,7 +75,7 @@ public sealed interface Step {
 
         @Override
         public Add with(List<Signal> newWaits, Signal newSignal) {
-            return new Add(addends, into, newWaits, newSignal);
+            return new Add(addends, into, firstRow, newWaits, newSignal);
         }
     }
 

@@ -65,6 +65,9 @@ final class StepSchedule {
         if (signal.rank() < 0 || signal.rank() >= ranks || signal.value() < 1) {
             throw fault(number, "raises a signal of no rank, or to less than 1");
         }
+        if (signal.by() != steps.get(number).rank()) {
+            throw fault(number, "raises a signal in the name of rank " + signal.by());
+        }
         Word word = words.computeIfAbsent(nameOf(signal), name -> new Word());
         if (word.writer >= 0 && word.writer != worker) {
             throw fault(number, "raises a word that another worker raises, too");
@@ -139,7 +142,9 @@ final class StepSchedule {
     private boolean canBeTaken(int number, int worker) {
         for (Signal wait : steps.get(number).step().waits()) {
             Word word = words.get(nameOf(wait));
-            if (word == null || signalOf(word.raisers.getLast()).value() < wait.value()) {
+            if (word == null
+                    || signalOf(word.raisers.getLast()).value() < wait.value()
+                    || signalOf(word.raisers.getFirst()).by() != wait.by()) {
                 throw fault(number, "waits for a signal that nobody raises");
             }
             if (word.value < wait.value()) {
