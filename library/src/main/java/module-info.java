@@ -56,6 +56,15 @@ module dev.weft {
     // Algorithms that users add.
     uses dev.weft.plan.PlanWriter;
 
+    // The ways to start ranks: World knows none of them, so that they can be built on it. In this
+    // order World.auto asks who has started this process.
+    uses dev.weft.fabric.World.Launcher;
+
+    provides dev.weft.fabric.World.Launcher with
+            dev.weft.fabric.mpi.MpiLauncher,
+            dev.weft.fabric.memory.ProcessLauncher,
+            dev.weft.fabric.memory.ThreadLauncher;
+
     exports dev.weft.compat;
     exports dev.weft.cuda;
     exports dev.weft.fabric;

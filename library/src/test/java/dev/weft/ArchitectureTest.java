@@ -10,13 +10,14 @@ import static java.util.Map.entry;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import com.tngtech.archunit.base.DescribedPredicate;
 import com.tngtech.archunit.core.domain.JavaClass;
 import com.tngtech.archunit.core.domain.JavaClasses;
 import com.tngtech.archunit.core.domain.JavaModifier;
 import com.tngtech.archunit.core.importer.ClassFileImporter;
 import com.tngtech.archunit.lang.ArchRule;
+import com.tngtech.archunit.library.dependencies.SliceRule;
 import dev.weft.fabric.Fabric;
-import dev.weft.fabric.World;
 import dev.weft.fabric.transport.Region;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.op.AllGatherMatmul;
@@ -36,6 +37,7 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.FieldSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /** Arrows between the rooms of the library point down only. A new room needs its line here. */
@@ -43,20 +45,30 @@ class ArchitectureTest {
 
     private static final String ROOT = "dev.weft.";
 
-    /** A room, and what it may use besides the JDK. */
+    /**
+     * A package, and what it may use besides the JDK. Two dots after a name stand for the package
+     * and those below it.
+     */
     private static final Map<String, Set<String>> MAY_USE =
             Map.ofEntries(
                     entry(
-                            "compat",
-                            Set.of("op", "cuda", "fabric", "gemm", "plan", "tensor", "threads")),
-                    entry(
-                            "cuda",
+                            "compat..",
                             Set.of(
-                                    "op",
+                                    "op..",
+                                    "cuda..",
+                                    "fabric..",
+                                    "gemm",
+                                    "plan..",
+                                    "tensor",
+                                    "threads")),
+                    entry(
+                            "cuda..",
+                            Set.of(
+                                    "op..",
                                     "search",
                                     "sim",
-                                    "fabric",
-                                    "plan",
+                                    "fabric..",
+                                    "plan..",
                                     "tensor",
                                     "ffi",
                                     "files",
@@ -64,14 +76,14 @@ class ArchitectureTest {
                                     "threads",
                                     "time")),
                     entry(
-                            "op",
+                            "op..",
                             Set.of(
                                     "tune",
                                     "search",
                                     "sim",
-                                    "fabric",
+                                    "fabric..",
                                     "gemm",
-                                    "plan",
+                                    "plan..",
                                     "tensor",
                                     "ffi",
                                     "files",
@@ -80,32 +92,53 @@ class ArchitectureTest {
                                     "telemetry",
                                     "threads")),
                     entry(
-                            "tune",
+                            "tune..",
                             Set.of(
                                     "sim",
-                                    "fabric",
+                                    "fabric..",
                                     "gemm",
-                                    "tensor",
+                                    "tensor..",
                                     "telemetry",
                                     "threads",
                                     "time",
                                     "statistics")),
-                    entry("predict", Set.of("search", "sim", "plan", "tensor")),
+                    entry("predict..", Set.of("search", "sim", "plan..", "tensor")),
                     entry(
-                            "search",
-                            Set.of("sim", "fabric", "plan", "tensor", "statistics", "time")),
-                    entry("sim", Set.of("plan", "tensor", "files", "json", "text")),
+                            "search..",
+                            Set.of("sim", "fabric..", "plan..", "tensor", "statistics", "time")),
+                    entry("sim..", Set.of("plan..", "tensor", "files", "json", "text")),
+                    entry("fabric", Set.of("plan", "text", "threads")),
+                    entry("fabric.transport", Set.of("fabric", "plan")),
                     entry(
-                            "fabric",
-                            Set.of("plan", "ffi", "files", "telemetry", "text", "time", "threads")),
-                    entry("gemm", Set.of("tensor", "ffi", "telemetry")),
+                            "fabric.memory",
+                            Set.of(
+                                    "fabric",
+                                    "fabric.transport",
+                                    "plan",
+                                    "ffi",
+                                    "files",
+                                    "telemetry",
+                                    "time")),
+                    entry(
+                            "fabric.mpi",
+                            Set.of(
+                                    "fabric",
+                                    "fabric.transport",
+                                    "fabric.memory",
+                                    "plan",
+                                    "ffi",
+                                    "files",
+                                    "time")),
+                    entry("gemm", Set.of("gemm.code", "tensor", "ffi", "telemetry")),
+                    entry("gemm.code", Set.of("tensor", "ffi")),
                     entry("files", Set.of()),
                     entry("tensor", Set.of("files", "json", "text")),
+                    entry("tensor.data", Set.of("tensor")),
                     entry("json", Set.of("text")),
                     entry("text", Set.of()),
                     entry("threads", Set.of()),
                     entry("statistics", Set.of()),
-                    entry("plan", Set.of()),
+                    entry("plan..", Set.of()),
                     entry("telemetry", Set.of()),
                     entry("time", Set.of()),
                     entry("ffi", Set.of()));
@@ -115,8 +148,8 @@ class ArchitectureTest {
             Map.of(
                     "json", "com.fasterxml.jackson.core..",
                     "tensor", "com.fasterxml.jackson.core..",
-                    "sim", "com.fasterxml.jackson.core..",
-                    "op", "com.fasterxml.jackson.core..",
+                    "sim..", "com.fasterxml.jackson.core..",
+                    "op..", "com.fasterxml.jackson.core..",
                     "gemm", "jdk.incubator.vector..");
 
     private static final JavaClasses LIBRARY =
@@ -201,21 +234,25 @@ class ArchitectureTest {
 
     static List<String> usedArrows() {
         return List.of(
-                "op -> fabric",
-                "op -> gemm",
-                "op -> plan",
-                "op -> tensor",
-                "op -> ffi",
+                "op.. -> fabric..",
+                "op.. -> gemm",
+                "op.. -> plan..",
+                "op.. -> tensor",
+                "op.. -> ffi",
+                "op.. -> sim",
+                "op.. -> tune",
                 "fabric -> plan",
-                "fabric -> ffi",
-                "fabric -> time",
-                "fabric -> files",
+                "fabric.transport -> fabric",
+                "fabric.memory -> fabric.transport",
+                "fabric.memory -> ffi",
+                "fabric.memory -> time",
+                "fabric.mpi -> fabric.memory",
+                "fabric.mpi -> files",
+                "gemm -> gemm.code",
                 "gemm -> ffi",
-                "gemm -> tensor",
-                "op -> sim",
-                "op -> tune",
-                "tune -> sim",
-                "sim -> plan");
+                "gemm.code -> tensor",
+                "tune.. -> sim",
+                "sim.. -> plan..");
     }
 
     /** What programs may depend on. A new type needs its place here, and a reason to be used. */
@@ -332,9 +369,36 @@ class ArchitectureTest {
                 .collect(Collectors.toSet());
     }
 
+    /** Packages that still use each other in a circle. May only become fewer. */
+    private static final List<Set<String>> KNOWN_CIRCLES =
+            List.of(
+                    Set.of("cuda", "cuda.exec", "cuda.kernel", "cuda.sums"),
+                    Set.of("op", "op.exec"));
+
     @Test
-    void roomsAreFreeOfCycles() {
-        slices().matching(ROOT + "(*)..").should().beFreeOfCycles().check(LIBRARY);
+    void packagesAreFreeOfCircles() {
+        SliceRule rule = circles();
+        for (Set<String> known : KNOWN_CIRCLES) {
+            rule = rule.ignoreDependency(isIn(known), isIn(known));
+        }
+        rule.check(LIBRARY);
+    }
+
+    @ParameterizedTest
+    @FieldSource("KNOWN_CIRCLES")
+    void aCircleThatIsGoneIsNotListed(Set<String> known) {
+        JavaClasses some = LIBRARY.that(isIn(known));
+        assertTrue(circles().evaluate(some).hasViolation(), known + " are free of circles");
+    }
+
+    private static SliceRule circles() {
+        return slices().matching(ROOT + "(**)").should().beFreeOfCycles();
+    }
+
+    private static DescribedPredicate<JavaClass> isIn(Set<String> packages) {
+        return DescribedPredicate.describe(
+                "in " + packages,
+                type -> packages.contains(type.getPackageName().replace(ROOT, "")));
     }
 
     @Test
@@ -382,28 +446,6 @@ class ArchitectureTest {
     }
 
     @Test
-    void onlyWorldKnowsHowRanksAreConnected() {
-        noClasses()
-                .that()
-                .resideInAPackage(ROOT + "fabric")
-                .and()
-                .doNotHaveFullyQualifiedName(World.class.getName())
-                .and()
-                .areNotMemberClasses()
-                .should()
-                .dependOnClassesThat()
-                .resideInAnyPackage(ROOT + "fabric.memory", ROOT + "fabric.mpi")
-                .check(LIBRARY);
-        noClasses()
-                .that()
-                .resideInAPackage(ROOT + "fabric.memory")
-                .should()
-                .dependOnClassesThat()
-                .resideInAPackage(ROOT + "fabric.mpi")
-                .check(LIBRARY);
-    }
-
-    @Test
     void noRoomIsADrawerForOddsAndEnds() {
         noClasses()
                 .should()
@@ -412,21 +454,20 @@ class ArchitectureTest {
     }
 
     private static ArchRule arrows(String room, Set<String> below) {
-        Stream<String> weft =
-                Stream.concat(Stream.of(room), below.stream()).map(r -> ROOT + r + "..");
+        Stream<String> weft = Stream.concat(Stream.of(room), below.stream()).map(r -> ROOT + r);
         Stream<String> outside =
                 Stream.of(RESERVED.getOrDefault(room, "java.."), "java..", "jdk.jfr..");
         return classes()
                 .that()
-                .resideInAPackage(ROOT + room + "..")
+                .resideInAPackage(ROOT + room)
                 .should()
                 .onlyDependOnClassesThat()
                 .resideInAnyPackage(Stream.concat(weft, outside).toArray(String[]::new));
     }
 
-    /** The first part of the package's name below the library's own. */
+    /** The line of a type's package. */
     private static String room(JavaClass type) {
-        String below = type.getPackageName().replace("dev.weft", "");
-        return below.isEmpty() ? type.getSimpleName() : below.split("\\.")[1];
+        String name = type.getPackageName().replace(ROOT, "");
+        return MAY_USE.containsKey(name) ? name : name.split("\\.")[0] + "..";
     }
 }

@@ -1,6 +1,5 @@
 package dev.weft.fabric;
 
-import dev.weft.fabric.transport.Awaited;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
@@ -41,7 +40,7 @@ public record FailureReport(
      * What a thread of the rank was blocked on.
      *
      * @param thread the thread's name, without the rank
-     * @param what as in {@link Awaited}; a full description if there is no number
+     * @param what for example {@code chunk}; a full description if there is no number
      * @param from the rank that was to signal
      * @param source the rank whose rows were awaited, or -1
      * @param chunk its chunk's number, or -1

@@ -1,10 +1,5 @@
 package dev.weft.fabric;
 
-import dev.weft.fabric.memory.MemoryFabric;
-import dev.weft.fabric.memory.RankEnvironment;
-import dev.weft.fabric.memory.ThreadFabric;
-import dev.weft.fabric.mpi.MpiProcess;
-import dev.weft.ffi.MpiEnvironment;
 import dev.weft.threads.Uninterruptibly;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -13,6 +8,8 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.ServiceLoader;
+import java.util.stream.Stream;
 
 /**
  * The ranks that this process runs: all ranks of a world as threads, or one rank of a world of
@@ -33,15 +30,53 @@ public final class World implements AutoCloseable {
     /** The time without any progress after which a wait ends with an error. */
     public static final Duration DEFAULT_DEADLINE = Duration.ofSeconds(30);
 
-    private final MemoryFabric[] fabrics;
-    private final Runnable release;
+    private final List<? extends Rank> ranks;
+    private final Arena memory;
 
     /** What ended the first run that failed, or null. */
     private Throwable failure;
 
-    private World(MemoryFabric[] fabrics, Runnable release) {
-        this.fabrics = fabrics;
-        this.release = release;
+    private World(List<? extends Rank> ranks, Arena memory) {
+        this.ranks = ranks;
+        this.memory = memory;
+    }
+
+    /**
+     * A way to start ranks and to connect them, one for each {@link Fabric#kind}. Only for the
+     * library itself, whose implementations a {@link ServiceLoader} finds.
+     */
+    public interface Launcher {
+
+        /** As in {@link Fabric#kind}. */
+        String kind();
+
+        /**
+         * Whether somebody has started this process as a rank of this kind.
+         *
+         * @throws IllegalStateException with a one-line message, if the launcher's environment
+         *     variables are wrong
+         */
+        boolean hasStarted(Map<String, String> environment);
+
+        /**
+         * The ranks that this process runs; for processes, the one that it is.
+         *
+         * @param ranks the number of ranks, for threads
+         * @param deadlineOrNull null for the environment's deadline, or else the default one
+         * @param memory for threads; freed when the world is closed
+         */
+        List<? extends Rank> join(
+                int ranks, Map<String, String> environment, Duration deadlineOrNull, Arena memory);
+    }
+
+    /** A rank of this process. Only for the library itself. */
+    public interface Rank extends Fabric {
+
+        /** Says that the rank begins to run; nothing if it has failed. */
+        void present();
+
+        /** Says that the rank signals no more; nothing if it has failed. */
+        void leave();
     }
 
     /** The code of a rank. */
@@ -63,10 +98,28 @@ public final class World implements AutoCloseable {
 
     /** A world of {@code ranks} threads of this JVM. */
     public static World threads(int ranks, Duration deadline) {
-        MemoryFabric.checkRanks(ranks);
-        MemoryFabric.checkDeadline(deadline);
-        Arena arena = Arena.ofShared();
-        return new World(ThreadFabric.world(ranks, deadline, arena), arena::close);
+        return launch("threads", ranks, System.getenv(), deadline);
+    }
+
+    private static World launch(
+            String kind, int ranks, Map<String, String> environment, Duration deadlineOrNull) {
+        Launcher launcher =
+                launchers()
+                        .filter(one -> one.kind().equals(kind))
+                        .findFirst()
+                        .orElseThrow(() -> new IllegalStateException("Weft lacks its " + kind));
+        Arena memory = Arena.ofShared();
+        try {
+            return new World(launcher.join(ranks, environment, deadlineOrNull, memory), memory);
+        } catch (Throwable e) {
+            memory.close();
+            throw e;
+        }
+    }
+
+    private static Stream<Launcher> launchers() {
+        return ServiceLoader.load(Launcher.class, World.class.getClassLoader()).stream()
+                .map(ServiceLoader.Provider::get);
     }
 
     /**
@@ -82,19 +135,13 @@ public final class World implements AutoCloseable {
     }
 
     static World auto(int ranks, Map<String, String> environment) {
-        MemoryFabric.checkRanks(ranks);
-        if (mpiEnvironment(environment).launched()) {
-            return mpi();
-        }
-        return RankEnvironment.isSet(environment) ? joined(environment) : threads(ranks);
-    }
-
-    private static MpiEnvironment mpiEnvironment(Map<String, String> environment) {
-        try {
-            return MpiEnvironment.of(environment);
-        } catch (IllegalArgumentException e) {
-            throw new IllegalStateException(e.getMessage(), e);
-        }
+        String kind =
+                launchers()
+                        .filter(launcher -> launcher.hasStarted(environment))
+                        .map(Launcher::kind)
+                        .findFirst()
+                        .orElse("threads");
+        return launch(kind, ranks, environment, null);
     }
 
     /**
@@ -102,7 +149,7 @@ public final class World implements AutoCloseable {
      * else the default one.
      */
     public static World mpi() {
-        return mpi(RankEnvironment.deadline(System.getenv(), DEFAULT_DEADLINE));
+        return mpi(null);
     }
 
     /**
@@ -114,9 +161,7 @@ public final class World implements AutoCloseable {
      * @throws IllegalStateException with a one-line message, if there is no MPI to join
      */
     public static World mpi(Duration deadline) {
-        MemoryFabric.checkDeadline(deadline);
-        mpiEnvironment(System.getenv());
-        return new World(new MemoryFabric[] {MpiProcess.join(deadline)}, () -> {});
+        return launch("mpi", 1, System.getenv(), deadline);
     }
 
     /**
@@ -131,8 +176,7 @@ public final class World implements AutoCloseable {
     }
 
     static World joined(Map<String, String> environment) {
-        MemoryFabric fabric = RankEnvironment.join(environment, DEFAULT_DEADLINE);
-        return new World(new MemoryFabric[] {fabric}, () -> {});
+        return launch("processes", 1, environment, null);
     }
 
     /** Runs the body once per rank of this process and returns when all have ended. */
@@ -153,11 +197,11 @@ public final class World implements AutoCloseable {
                     failure);
         }
         List<Outcome<T>> outcomes = new ArrayList<>();
-        for (MemoryFabric fabric : fabrics) {
-            fabric.health.present();
-            outcomes.add(new Outcome<>(fabric, function, fabrics.length > 1));
+        for (Rank rank : ranks) {
+            rank.present();
+            outcomes.add(new Outcome<>(rank, function, ranks.size() > 1));
         }
-        if (fabrics.length == 1) {
+        if (ranks.size() == 1) {
             outcomes.getFirst().run();
         } else {
             runThreads(outcomes);
@@ -169,13 +213,13 @@ public final class World implements AutoCloseable {
     private static <T> void runThreads(List<Outcome<T>> outcomes) {
         List<Thread> threads = new ArrayList<>();
         for (Outcome<T> outcome : outcomes) {
-            String name = "weft-rank-" + outcome.fabric.rank();
+            String name = "weft-rank-" + outcome.rank.rank();
             try {
                 threads.add(Thread.ofPlatform().name(name).start(outcome));
             } catch (Throwable e) {
                 // The system is out of threads: the running ranks must not wait for this one.
                 outcome.failure = e;
-                outcome.fabric.fail(e);
+                outcome.rank.fail(e);
             }
         }
         // The ranks' memory must not be freed while they use it.
@@ -213,7 +257,7 @@ public final class World implements AutoCloseable {
 
     /** One rank's run. */
     private static final class Outcome<T> implements Runnable {
-        final MemoryFabric fabric;
+        final Rank rank;
         final Function<T> function;
         final boolean leaves;
         T result;
@@ -222,8 +266,8 @@ public final class World implements AutoCloseable {
         /**
          * @param leaves whether the rank has nothing more to do once the body ends
          */
-        Outcome(MemoryFabric fabric, Function<T> function, boolean leaves) {
-            this.fabric = fabric;
+        Outcome(Rank rank, Function<T> function, boolean leaves) {
+            this.rank = rank;
             this.function = function;
             this.leaves = leaves;
         }
@@ -231,14 +275,14 @@ public final class World implements AutoCloseable {
         @Override
         public void run() {
             try {
-                result = function.apply(fabric);
+                result = function.apply(rank);
             } catch (Throwable e) {
                 failure = e;
-                fabric.fail(e);
+                rank.fail(e);
             } finally {
                 // Peers that still wait for this rank learn at once that it signals no more.
                 if (leaves) {
-                    fabric.health.leave();
+                    rank.leave();
                 }
             }
         }
@@ -246,9 +290,7 @@ public final class World implements AutoCloseable {
 
     @Override
     public void close() {
-        for (MemoryFabric fabric : fabrics) {
-            fabric.close();
-        }
-        release.run();
+        ranks.forEach(Rank::close);
+        memory.close();
     }
 }

@@ -85,7 +85,7 @@ public final class GatherRanksCommand implements Callable<Integer> {
                     .map(line -> line.split("=", 2))
                     .forEach(entry -> environment.put(entry[0], entry[1]));
             environment.put("WEFT_RANK", Integer.toString(rank));
-            return RankEnvironment.join(environment, World.DEFAULT_DEADLINE);
+            return RankEnvironment.join(environment, null);
         }
     }
 }

@@ -2,6 +2,7 @@ package dev.weft.fabric.memory;
 
 import dev.weft.fabric.FabricException;
 import dev.weft.fabric.ReplicaGroups;
+import dev.weft.fabric.World;
 import dev.weft.fabric.transport.Awaited;
 import dev.weft.fabric.transport.ChunkMover;
 import dev.weft.fabric.transport.CoreShare;
@@ -26,7 +27,7 @@ import jdk.jfr.FlightRecorder;
  * the writer stores the word and then loads the waiters. All four are volatile, so at least one of
  * the two sees the other.
  */
-public abstract class MemoryFabric implements Transport {
+public abstract class MemoryFabric implements Transport, World.Rank {
 
     /**
      * Polls of a word before blocking. On x86_64 a poll with its pause takes about 40 ns, so all of
@@ -35,7 +36,7 @@ public abstract class MemoryFabric implements Transport {
     private static final int SPINS = 100;
 
     /**
-     * Polls of a word that is expected soon, each after yielding the core to another thread. If
+     * Polls of a word whose signal is imminent, each after yielding the core to another thread. If
      * there are more ranks than cores, this costs a fraction of blocking and waking: eight ranks on
      * two cores gather 1 KiB each in 90 us instead of 240.
      */
@@ -306,7 +307,7 @@ public abstract class MemoryFabric implements Transport {
             }
             Thread.onSpinWait();
         }
-        for (int look = 0; what.soon() && look < YIELDS; look++) {
+        for (int look = 0; what.imminent() && look < YIELDS; look++) {
             if (isSignal(Words.intAcquire(memory.words(home), offset), value, what)) {
                 return;
             }
@@ -347,7 +348,7 @@ public abstract class MemoryFabric implements Transport {
         // In a wait for another thread of this rank, that thread's work counts too. If it waits for
         // a peer, it should give up first: it knows which peer.
         boolean ownWork = what.writer() == rank;
-        long patienceNs = health.deadlineNs() + (ownWork ? OWN_THREAD_NS : 0);
+        long longestIdleNs = health.deadlineNs() + (ownWork ? OWN_THREAD_NS : 0);
         long now = System.nanoTime();
         long work = health.workOf(group, ownWork, now);
         long idleNs = 0;
@@ -378,7 +379,7 @@ public abstract class MemoryFabric implements Transport {
             if (workNow != work) {
                 work = workNow;
                 idleNs = 0;
-            } else if (idleNs > patienceNs) {
+            } else if (idleNs > longestIdleNs) {
                 throw errors().stalled(what, value);
             }
             waiter(part).block(part, offset, seen);
@@ -413,6 +414,16 @@ public abstract class MemoryFabric implements Transport {
     @Override
     public final void worked() {
         health.worked();
+    }
+
+    @Override
+    public final void present() {
+        health.present();
+    }
+
+    @Override
+    public final void leave() {
+        health.leave();
     }
 
     @Override

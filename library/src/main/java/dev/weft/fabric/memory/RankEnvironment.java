@@ -1,5 +1,6 @@
 package dev.weft.fabric.memory;
 
+import dev.weft.fabric.World;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.NetworkInterface;
@@ -38,12 +39,12 @@ public final class RankEnvironment {
     /**
      * Joins the world as the rank that the variables name.
      *
-     * @param defaultDeadline used if they name none
+     * @param deadlineOrNull null for the deadline that they name
      * @throws IllegalArgumentException if one of them is missing or wrong
      */
-    public static MemoryFabric join(Map<String, String> variables, Duration defaultDeadline) {
+    public static MemoryFabric join(Map<String, String> variables, Duration deadlineOrNull) {
         if (!variables.containsKey(RANK) && variables.containsKey(TORCHRUN_RANKS)) {
-            return joinTorchrun(variables, defaultDeadline);
+            return joinTorchrun(variables, deadlineOrNull);
         }
         if (!isSet(variables)) {
             throw new IllegalArgumentException(
@@ -62,7 +63,7 @@ public final class RankEnvironment {
                     "%s=%s, %s=%s, %s=%s: expected a rank below the ranks and a folder to meet in"
                             .formatted(RANK, rank, RANKS, ranks, FOLDER, folder));
         }
-        Duration deadline = deadline(variables, defaultDeadline);
+        Duration deadline = deadline(variables, deadlineOrNull);
         RunToken token = RunToken.parse(variables.get(TOKEN));
         if (!token.isSet() && ShmJob.hasStarter(Path.of(folder))) {
             throw new IllegalArgumentException(
@@ -75,12 +76,17 @@ public final class RankEnvironment {
         return Rendezvous.join(Path.of(folder), rank, ranks, token, deadline);
     }
 
-    /** The deadline of the command that started this rank; the default if it names none. */
-    public static Duration deadline(Map<String, String> variables, Duration defaultDeadline) {
-        Duration deadline =
-                variables.containsKey(DEADLINE_MS)
-                        ? Duration.ofMillis(number(variables, DEADLINE_MS))
-                        : defaultDeadline;
+    /**
+     * A given deadline, or else that of the command that started this rank, or else the default.
+     */
+    public static Duration deadline(Map<String, String> variables, Duration deadlineOrNull) {
+        Duration deadline = deadlineOrNull;
+        if (deadline == null) {
+            deadline =
+                    variables.containsKey(DEADLINE_MS)
+                            ? Duration.ofMillis(number(variables, DEADLINE_MS))
+                            : World.DEFAULT_DEADLINE;
+        }
         MemoryFabric.checkDeadline(deadline);
         return deadline;
     }
@@ -90,7 +96,7 @@ public final class RankEnvironment {
      * is named after the run; no port is opened.
      */
     private static MemoryFabric joinTorchrun(
-            Map<String, String> variables, Duration defaultDeadline) {
+            Map<String, String> variables, Duration deadlineOrNull) {
         int ranks = number(variables, TORCHRUN_RANKS);
         boolean global = variables.containsKey(TORCHRUN_RANK);
         String name = global ? TORCHRUN_RANK : TORCHRUN_LOCAL_RANK;
@@ -120,7 +126,7 @@ public final class RankEnvironment {
                                     address == null ? "" : printable(address)));
         }
         String run = "%s:%s/%s".formatted(address, port, variables.getOrDefault(TORCHRUN_ID, ""));
-        Duration deadline = deadline(variables, defaultDeadline);
+        Duration deadline = deadline(variables, deadlineOrNull);
         return Rendezvous.join(ShmJob.torchrunFolder(run), rank, ranks, RunToken.NONE, deadline);
     }
 

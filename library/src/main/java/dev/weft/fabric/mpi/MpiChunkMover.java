@@ -27,7 +27,7 @@ final class MpiChunkMover implements ChunkMover {
 
     private final int id = IDS.getAndIncrement();
     private final MpiFabric fabric;
-    private final MpiTransport transport;
+    private final MpiProgress progress;
     private final CopyChunkMover copies;
     private final IntConsumer ended;
     private final MemoryRegion words;
@@ -43,9 +43,9 @@ final class MpiChunkMover implements ChunkMover {
     /** Moves by the peer's rank in the world. */
     private final AtomicIntegerArray underWay;
 
-    MpiChunkMover(MpiFabric fabric, MpiTransport transport, IntConsumer ended) {
+    MpiChunkMover(MpiFabric fabric, MpiProgress progress, IntConsumer ended) {
         this.fabric = fabric;
-        this.transport = transport;
+        this.progress = progress;
         this.copies = new CopyChunkMover(fabric, ended);
         this.ended = ended;
         Arena arena = Arena.ofShared();
@@ -56,7 +56,7 @@ final class MpiChunkMover implements ChunkMover {
             awaited[r] = new Awaited("the end of a transfer", fabric.rank(), r, -1, WINDOW);
         }
         this.underWay = new AtomicIntegerArray(fabric.worldSize());
-        transport.receiver.register(this);
+        progress.receiver.register(this);
     }
 
     int id() {
@@ -79,7 +79,7 @@ final class MpiChunkMover implements ChunkMover {
         }
         awaitEnded(started - WINDOW + 1);
         int worldPeer = fabric.worldRank(peer);
-        MpiChannel channel = transport.channel(worldPeer);
+        MpiChannel channel = progress.channel(worldPeer);
         MpiMessage message = channel.newMessage();
         if (put) {
             message.rectangle(MpiMessage.PUT, move, flag, counter, -1, index);
@@ -91,7 +91,7 @@ final class MpiChunkMover implements ChunkMover {
         started++;
         underWay.incrementAndGet(worldPeer);
         channel.send(message);
-        transport.wake();
+        progress.wake();
     }
 
     /** Called by the progress thread when a move has ended. */
@@ -131,10 +131,10 @@ final class MpiChunkMover implements ChunkMover {
 
     @Override
     public void close() {
-        transport.submit(
+        progress.submit(
                 () -> {
                     closed = true;
-                    transport.receiver.forget(this);
+                    progress.receiver.forget(this);
                     words.close();
                 });
     }

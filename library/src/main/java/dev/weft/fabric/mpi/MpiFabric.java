@@ -19,12 +19,12 @@ import java.util.stream.IntStream;
 
 /**
  * Ranks that MPI has started, on one host or many. Those of one host share memory, as processes do.
- * Words and rectangles for other hosts are sent by the transport.
+ * Words and rectangles for other hosts are sent by the progress thread.
  */
 public final class MpiFabric extends MemoryFabric {
 
     private final MpiProcess process;
-    private final MpiTransport transport;
+    private final MpiProgress progress;
     private final Hosts hosts;
 
     /** The ranks of the group whose memory this one shares. */
@@ -39,10 +39,10 @@ public final class MpiFabric extends MemoryFabric {
             MemoryRegion control,
             Health health,
             MpiProcess process,
-            MpiTransport transport) {
+            MpiProgress progress) {
         super(id, group, rank, control, health);
         this.process = process;
-        this.transport = transport;
+        this.progress = progress;
         this.hosts = hostsOf(process.hosts(), group);
         Hosts world = process.hosts();
         for (int r = 0; r < group.size(); r++) {
@@ -52,7 +52,7 @@ public final class MpiFabric extends MemoryFabric {
 
     /** The world's fabric. */
     static MpiFabric world(
-            MpiProcess process, MemoryRegion control, Health health, MpiTransport transport) {
+            MpiProcess process, MemoryRegion control, Health health, MpiProgress progress) {
         return new MpiFabric(
                 WORLD_ID,
                 Group.world(process.hosts().ranks()),
@@ -60,7 +60,7 @@ public final class MpiFabric extends MemoryFabric {
                 control,
                 health,
                 process,
-                transport);
+                progress);
     }
 
     /**
@@ -88,12 +88,12 @@ public final class MpiFabric extends MemoryFabric {
 
     @Override
     public long ownCpuNs() {
-        return transport.cpuNs();
+        return progress.cpuNs();
     }
 
     @Override
     protected MemoryFabric subgroup(String id, Group group, int rank, MemoryRegion control) {
-        return new MpiFabric(id, group, rank, control, health, process, transport);
+        return new MpiFabric(id, group, rank, control, health, process, progress);
     }
 
     @Override
@@ -121,10 +121,9 @@ public final class MpiFabric extends MemoryFabric {
 
     private MemoryRegion register(long key, MemorySegment[] whole, Arena arena) {
         MpiRegion[] known = new MpiRegion[1];
-        MemoryRegion region =
-                new MemoryRegion(key, local, whole, () -> transport.release(known[0]));
+        MemoryRegion region = new MemoryRegion(key, local, whole, () -> progress.release(known[0]));
         known[0] = new MpiRegion(region, group, worldRank(rank()), arena::close);
-        transport.regions.register(known[0]);
+        progress.regions.register(known[0]);
         try {
             // No rank writes before all know the region.
             barrier();
@@ -155,15 +154,15 @@ public final class MpiFabric extends MemoryFabric {
 
     @Override
     protected void sendWord(MemoryRegion region, int home, long offset, int value) {
-        MpiChannel channel = transport.channel(worldRank(home));
+        MpiChannel channel = progress.channel(worldRank(home));
         channel.send(MpiMessage.WORD, region.key(), offset, value, 0);
-        transport.wake();
+        progress.wake();
     }
 
     @Override
     protected void sendPublished(MemoryRegion region, long offset, int value) {
         sendToOtherHosts(MpiMessage.PUBLISHED, region, offset, value, 0);
-        transport.wake();
+        progress.wake();
     }
 
     @Override
@@ -174,7 +173,7 @@ public final class MpiFabric extends MemoryFabric {
     private void sendToOtherHosts(int kind, MemoryRegion region, long at, int value, long wide) {
         for (int r = 0; r < size(); r++) {
             if (!region.isMapped(r)) {
-                transport.channel(worldRank(r)).send(kind, region.key(), at, value, wide);
+                progress.channel(worldRank(r)).send(kind, region.key(), at, value, wide);
             }
         }
     }
@@ -193,12 +192,12 @@ public final class MpiFabric extends MemoryFabric {
 
     @Override
     protected long silentMs(int worldRank) {
-        return transport.silentMs(worldRank);
+        return progress.silentMs(worldRank);
     }
 
     @Override
     public ChunkMover mover(IntConsumer ended) {
-        return hosts.count() == 1 ? super.mover(ended) : new MpiChunkMover(this, transport, ended);
+        return hosts.count() == 1 ? super.mover(ended) : new MpiChunkMover(this, progress, ended);
     }
 
     @Override

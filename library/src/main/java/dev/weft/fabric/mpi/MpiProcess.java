@@ -57,7 +57,7 @@ public final class MpiProcess {
     private Hosts hosts;
     private CoreShare cores;
     private MpiHost host;
-    private MpiTransport transport;
+    private MpiProgress progress;
     private final Deque<Long> spareComms = new ConcurrentLinkedDeque<>();
     private volatile boolean abandoned;
 
@@ -131,7 +131,7 @@ public final class MpiProcess {
 
     /** Collective. */
     RowGather rowGather(MpiFabric fabric) {
-        return new MpiRowGather(mpi, comm, transport, fabric, spareComms);
+        return new MpiRowGather(mpi, comm, progress, fabric, spareComms);
     }
 
     private void run() {
@@ -144,7 +144,7 @@ public final class MpiProcess {
         }
         joined.complete(fabric);
         try {
-            transport.run(fabric);
+            progress.run(fabric);
             left.complete(null);
             if (!abandoned) {
                 for (long spare : spareComms) {
@@ -155,7 +155,7 @@ public final class MpiProcess {
             }
         } catch (Throwable e) {
             fabric.health.fail(e);
-            transport.tellOfFailure();
+            progress.sendFailure();
             left.completeExceptionally(e);
         } finally {
             finished.complete(null);
@@ -177,16 +177,16 @@ public final class MpiProcess {
         cores = bootstrap.cores();
         steps++;
         host = MpiHost.join(bootstrap, hosts, rank);
-        transport = new MpiTransport(mpi, comm, rank, hosts, WaitTime.nanoseconds(deadline));
+        progress = new MpiProgress(mpi, comm, rank, hosts, WaitTime.nanoseconds(deadline));
         Health health =
                 new Health(
                         host.control(),
                         hosts.ranks(),
                         rank,
-                        peer -> host.isAlive(peer) && transport.reaches(peer),
+                        peer -> host.isAlive(peer) && progress.reaches(peer),
                         deadline);
-        MpiFabric fabric = MpiFabric.world(this, host.control(), health, transport);
-        transport.regions.register(new MpiRegion(host.control(), fabric.group, rank, () -> {}));
+        MpiFabric fabric = MpiFabric.world(this, host.control(), health, progress);
+        progress.regions.register(new MpiRegion(host.control(), fabric.group, rank, () -> {}));
         LOG.log(
                 Level.DEBUG,
                 "rank {0} of {1} on hosts {2}: {3}, threads {4}",
@@ -200,14 +200,14 @@ public final class MpiProcess {
 
     /** With a library of another family than the launcher's, each rank would be alone. */
     private void checkLauncher() {
-        OptionalInt told = MpiEnvironment.current().size();
-        if (told.isPresent() && told.getAsInt() != mpi.size(comm)) {
+        OptionalInt started = MpiEnvironment.current().size();
+        if (started.isPresent() && started.getAsInt() != mpi.size(comm)) {
             throw new IllegalStateException(
                     """
                     the launcher has started %s ranks, but %s knows of %s: set WEFT_MPI_LIBRARY to \
                     the library that belongs to the launcher\
                     """
-                            .formatted(told.getAsInt(), mpi.libraryVersion(), mpi.size(comm)));
+                            .formatted(started.getAsInt(), mpi.libraryVersion(), mpi.size(comm)));
         }
     }
 
@@ -235,7 +235,7 @@ public final class MpiProcess {
         boolean failed = fabric.health.ownState() == ControlBlock.FAILED;
         fabric.health.leave();
         abandoned = failed;
-        transport.stop();
+        progress.stop();
         try {
             if (failed) {
                 left.get(UNWIND_NS, TimeUnit.NANOSECONDS);
@@ -247,7 +247,7 @@ public final class MpiProcess {
             }
             finished.get(FINALIZE_NS, TimeUnit.NANOSECONDS);
             fabric.closeControl();
-            transport.close();
+            progress.close();
         } catch (TimeoutException e) {
             if (!failed && !allLeft) {
                 int peer = firstPresent(fabric.health);
@@ -305,6 +305,6 @@ public final class MpiProcess {
     /** A rank that has neither left nor failed; if there is none, this one. */
     private int firstPresent(Health health) {
         int here = host.firstPresent(health);
-        return here >= 0 ? here : transport.firstPresent();
+        return here >= 0 ? here : progress.firstPresent();
     }
 }

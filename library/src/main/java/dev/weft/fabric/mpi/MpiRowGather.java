@@ -25,7 +25,7 @@ final class MpiRowGather implements RowGather {
     private static final AtomicBoolean UNDER_WAY = new AtomicBoolean();
 
     private final Mpi mpi;
-    private final MpiTransport transport;
+    private final MpiProgress progress;
     private final MpiFabric fabric;
     private final Awaited done;
 
@@ -45,10 +45,10 @@ final class MpiRowGather implements RowGather {
      * @param spare communicators of closed gathers; since all ranks open and close gathers in the
      *     same order, they have the same ones
      */
-    MpiRowGather(Mpi mpi, long world, MpiTransport transport, MpiFabric fabric, Deque<Long> spare) {
+    MpiRowGather(Mpi mpi, long world, MpiProgress progress, MpiFabric fabric, Deque<Long> spare) {
         this.mpi = mpi;
         this.spare = spare;
-        this.transport = transport;
+        this.progress = progress;
         this.fabric = fabric;
         // This rank's own work counts, since each slice is some work. If nothing moves, the error
         // names the next rank.
@@ -66,7 +66,7 @@ final class MpiRowGather implements RowGather {
     /** Runs a call on the progress thread and waits for it. */
     private void run(Runnable call) {
         int number = ++tasks;
-        transport.submit(
+        progress.submit(
                 () -> {
                     call.run();
                     fabric.worked();

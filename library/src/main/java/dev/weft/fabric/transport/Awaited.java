@@ -9,9 +9,9 @@ package dev.weft.fabric.transport;
  * @param source the rank whose rows are awaited, or -1
  * @param chunk its chunk's number, or -1
  * @param lead how far the writer can be past the awaited value; a word further ahead is corrupt
- * @param soon whether the signal is microseconds away if the writer gets a core
+ * @param imminent whether the signal is microseconds away if the writer gets a core
  */
-public record Awaited(String what, int writer, int source, int chunk, int lead, boolean soon) {
+public record Awaited(String what, int writer, int source, int chunk, int lead, boolean imminent) {
 
     /** For waits that do not know how far ahead a writer can be. */
     public static final int ANY_LEAD = Integer.MAX_VALUE;
@@ -71,6 +71,6 @@ public record Awaited(String what, int writer, int source, int chunk, int lead, 
 
     /** A copy for a writer that is at most {@code most} past the awaited value. */
     public Awaited within(int most) {
-        return new Awaited(what, writer, source, chunk, most, soon);
+        return new Awaited(what, writer, source, chunk, most, imminent);
     }
 }

@@ -392,7 +392,7 @@ class RendezvousTest {
         String told =
                 assertThrows(
                                 IllegalArgumentException.class,
-                                () -> RankEnvironment.join(environment, LONG))
+                                () -> RankEnvironment.join(environment, null))
                         .getMessage();
         assertTrue(told.contains(message), told);
     }

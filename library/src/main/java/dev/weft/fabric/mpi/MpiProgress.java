@@ -26,7 +26,7 @@ import java.util.function.Consumer;
  * lock, so what the sender wrote before is visible to the progress thread. What the progress thread
  * has received is published by the word that it stores afterwards ({@link MemoryFabric#store}).
  */
-final class MpiTransport {
+final class MpiProgress {
 
     /** Work counters are sent this often, which also shows that this rank is alive. */
     private static final long HEARTBEAT_NS = 100_000_000;
@@ -69,7 +69,7 @@ final class MpiTransport {
     private boolean endSent;
     private volatile boolean stopping;
 
-    MpiTransport(Mpi mpi, long comm, int self, Hosts hosts, long deadlineNs) {
+    MpiProgress(Mpi mpi, long comm, int self, Hosts hosts, long deadlineNs) {
         this.mpi = mpi;
         this.self = self;
         this.channels = new MpiChannel[hosts.ranks()];
@@ -210,7 +210,7 @@ final class MpiTransport {
         boolean flushed = true;
         // Taken before the messages are looked at: those queued before it must be sent before it.
         Runnable task = tasks.peek();
-        tellState();
+        sendState();
         for (MpiChannel channel : byRequest) {
             try {
                 moved |= channel.start(endpoint);
@@ -242,10 +242,10 @@ final class MpiTransport {
     }
 
     /** Tells the peers about the progress thread's own failure, as far as MPI still works. */
-    void tellOfFailure() {
+    void sendFailure() {
         try {
             for (int attempt = 0; attempt < LAST_ROUNDS; attempt++) {
-                tellState();
+                sendState();
                 for (MpiChannel channel : byRequest) {
                     channel.start(endpoint);
                 }
@@ -270,7 +270,7 @@ final class MpiTransport {
     }
 
     /** Tells the peers this rank's state: that it works, has failed or has left. */
-    private void tellState() {
+    private void sendState() {
         int state = health.ownState();
         if (!endSent && state == ControlBlock.FAILED) {
             endSent = true;

@@ -1,0 +1,30 @@
+package dev.weft.fabric.memory;
+
+import dev.weft.fabric.World;
+import java.lang.foreign.Arena;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+
+/** Starts ranks as threads of this JVM. */
+public final class ThreadLauncher implements World.Launcher {
+
+    @Override
+    public String kind() {
+        return "threads";
+    }
+
+    @Override
+    public boolean hasStarted(Map<String, String> environment) {
+        return false;
+    }
+
+    @Override
+    public List<ThreadFabric> join(
+            int ranks, Map<String, String> environment, Duration deadlineOrNull, Arena memory) {
+        MemoryFabric.checkRanks(ranks);
+        Duration deadline = deadlineOrNull == null ? World.DEFAULT_DEADLINE : deadlineOrNull;
+        MemoryFabric.checkDeadline(deadline);
+        return List.of(ThreadFabric.world(ranks, deadline, memory));
+    }
+}

@@ -1,0 +1,38 @@
+package dev.weft.fabric.mpi;
+
+import dev.weft.fabric.World;
+import dev.weft.fabric.memory.MemoryFabric;
+import dev.weft.fabric.memory.RankEnvironment;
+import dev.weft.ffi.MpiEnvironment;
+import java.lang.foreign.Arena;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+
+/** Joins ranks that mpirun or srun has started. */
+public final class MpiLauncher implements World.Launcher {
+
+    @Override
+    public String kind() {
+        return "mpi";
+    }
+
+    @Override
+    public boolean hasStarted(Map<String, String> environment) {
+        try {
+            return MpiEnvironment.of(environment).launched();
+        } catch (IllegalArgumentException e) {
+            throw new IllegalStateException(e.getMessage(), e);
+        }
+    }
+
+    @Override
+    public List<MpiFabric> join(
+            int ranks, Map<String, String> environment, Duration deadlineOrNull, Arena memory) {
+        MemoryFabric.checkRanks(ranks);
+        Duration deadline = RankEnvironment.deadline(environment, deadlineOrNull);
+        // Refuses wrong variables; a program may be alone, without a launcher.
+        hasStarted(environment);
+        return List.of(MpiProcess.join(deadline));
+    }
+}
