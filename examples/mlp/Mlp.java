@@ -1,4 +1,5 @@
 import dev.weft.cuda.*;
+import dev.weft.cuda.op.*;
 import dev.weft.fabric.*;
 import dev.weft.op.*;
 import dev.weft.plan.Shards;

@@ -41,7 +41,7 @@
  *   <tr><td>{@link dev.weft.op.AllGather}</td><td>rows of A</td><td>all rows of A</td></tr>
  * </table>
  *
- * <p>{@link dev.weft.cuda} has the same on NVIDIA GPUs. An {@link dev.weft.op.Epilogue} adds
+ * <p>{@link dev.weft.cuda.op} has the same on NVIDIA GPUs. An {@link dev.weft.op.Epilogue} adds
  * biases, activations and residuals. {@link dev.weft.plan} is for algorithms of your own, {@link
  * dev.weft.predict} predicts times on models of machines, and {@link dev.weft.compat} has the calls
  * of other systems. The page of each package shows a program.
@@ -67,15 +67,18 @@ module dev.weft {
 
     exports dev.weft.compat;
     exports dev.weft.cuda;
+    exports dev.weft.cuda.op;
     exports dev.weft.fabric;
     exports dev.weft.op;
     exports dev.weft.plan;
     exports dev.weft.predict;
     exports dev.weft.tensor;
 
-    // For checks of GPU products, and for packed kernels.
+    // For models of GPUs.
     exports dev.weft.cuda.exec to
             dev.weft.cli;
+
+    // For checks of GPU products, and for packed kernels.
     exports dev.weft.cuda.kernel to
             dev.weft.cli;
 

@@ -35,6 +35,7 @@ class DocumentedCodeTest {
             """
             import dev.weft.compat.*;
             import dev.weft.cuda.*;
+            import dev.weft.cuda.op.*;
             import dev.weft.fabric.*;
             import dev.weft.op.*;
             import dev.weft.op.Operator.View;

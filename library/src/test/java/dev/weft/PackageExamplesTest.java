@@ -6,9 +6,11 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.weft.compat.Helion;
 import dev.weft.compat.HelionShared;
-import dev.weft.cuda.CudaAllGatherMatmul;
+import dev.weft.cuda.DeviceBuffer;
+import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.Gpu;
 import dev.weft.cuda.GpuStream;
+import dev.weft.cuda.op.CudaAllGatherMatmul;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.World;
 import dev.weft.op.AllGatherMatmul;
@@ -165,6 +167,29 @@ class PackageExamplesTest {
                 assertEquals("[4, 2] fp32", c.describe());
                 assertEquals(20f, c.get(3, 1));
             }
+        }
+    }
+
+    static void roundTrip(Matrix a, Matrix copy) {
+        Gpu.open(0);
+        long bytes = DeviceMatrix.alignedBytes(a.dtype(), a.rows(), a.cols());
+        try (DeviceBuffer buffer = DeviceBuffer.allocate(bytes);
+                GpuStream stream = GpuStream.create()) {
+            DeviceMatrix there = DeviceMatrix.in(buffer, a.dtype(), a.rows(), a.cols());
+            there.upload(a, stream);
+            there.download(copy, stream);
+        }
+    }
+
+    @Test
+    @Tag("gpu")
+    void aMatrixComesBackFromAGpu() {
+        assumeTrue(Gpu.unavailable().isEmpty(), () -> Gpu.unavailable().orElseThrow());
+        try (Arena arena = Arena.ofShared()) {
+            Matrix a = Matrix.copyOf(arena, new float[][] {{1, 2, 3}, {4, 5, 6}});
+            Matrix copy = Matrix.allocate(arena, DType.FP32, 2, 3);
+            roundTrip(a, copy);
+            assertTrue(a.bitwiseEquals(copy));
         }
     }
 

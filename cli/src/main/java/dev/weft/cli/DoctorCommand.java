@@ -6,6 +6,7 @@ import dev.weft.cli.console.Version;
 import dev.weft.cli.console.WeftCommand;
 import dev.weft.cuda.Gpu;
 import dev.weft.cuda.kernel.GatedKernel;
+import dev.weft.cuda.kernel.KernelCache;
 import dev.weft.fabric.memory.ShmJob;
 import dev.weft.ffi.CublasLt;
 import dev.weft.ffi.CudaDevices;
@@ -171,7 +172,7 @@ final class DoctorCommand extends WeftCommand {
         String ready = System.getProperty("weft.cuda.kernels");
         return (ready == null ? "" : "ready ones in " + ready + ", else ")
                 + "compiled at first use, kept in "
-                + Gpu.kernelCache();
+                + KernelCache.cacheFolder();
     }
 
     private static String caches() {

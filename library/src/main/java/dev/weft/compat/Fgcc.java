@@ -1,8 +1,8 @@
 package dev.weft.compat;
 
-import dev.weft.cuda.CudaAllGatherMatmul;
 import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.Gpu;
+import dev.weft.cuda.op.CudaAllGatherMatmul;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.ReplicaGroups;
 import dev.weft.op.AllGatherMatmul;

@@ -1,7 +1,6 @@
 package dev.weft.compat;
 
 import dev.weft.cuda.DeviceMatrix;
-import dev.weft.cuda.DeviceProgress;
 import dev.weft.cuda.Gpu;
 import dev.weft.cuda.GpuStream;
 import dev.weft.fabric.Fabric;

@@ -1,7 +1,6 @@
 package dev.weft.compat;
 
 import dev.weft.cuda.GpuStream;
-import dev.weft.cuda.exec.ProgressGather;
 import java.util.Optional;
 
 /** A running gather on the backend stream, which it does not close. For one thread at a time. */

@@ -2,9 +2,7 @@ package dev.weft.compat;
 
 import dev.weft.cuda.DeviceBuffer;
 import dev.weft.cuda.DeviceMatrix;
-import dev.weft.cuda.DeviceProgress;
 import dev.weft.cuda.GpuStream;
-import dev.weft.cuda.exec.ProgressMatmul;
 import dev.weft.op.Timeline;
 import dev.weft.tensor.DType;
 import java.util.Optional;

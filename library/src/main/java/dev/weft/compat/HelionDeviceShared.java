@@ -2,13 +2,9 @@ package dev.weft.compat;
 
 import dev.weft.cuda.DeviceBuffer;
 import dev.weft.cuda.DeviceMatrix;
-import dev.weft.cuda.DeviceProgress;
 import dev.weft.cuda.Gpu;
 import dev.weft.cuda.GpuStream;
-import dev.weft.cuda.exec.DeviceEvent;
-import dev.weft.cuda.exec.ProgressGather;
-import dev.weft.cuda.exec.ProgressMatmul;
-import dev.weft.cuda.exec.SymmetricBuffer;
+import dev.weft.cuda.kernel.DeviceEvent;
 import dev.weft.cuda.kernel.GatedKernel.Tiling;
 import dev.weft.fabric.Fabric;
 import dev.weft.tensor.DType;

@@ -23,6 +23,14 @@ public final class DeviceBuffer implements AutoCloseable {
         return new DeviceBuffer(CudaMemory.allocate(bytes), bytes);
     }
 
+    /** Zeroed, so that what never arrives is not taken for that of an earlier program. */
+    public static DeviceBuffer zeroed(long bytes, GpuStream stream) {
+        DeviceBuffer buffer = allocate(bytes);
+        CudaMemory.fill8Async(buffer.address, (byte) 0, bytes, stream.handle());
+        stream.synchronize();
+        return buffer;
+    }
+
     public long address() {
         return address;
     }

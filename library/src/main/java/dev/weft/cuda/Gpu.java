@@ -1,8 +1,6 @@
 package dev.weft.cuda;
 
-import dev.weft.cuda.kernel.KernelCache;
 import dev.weft.ffi.CudaDevices;
-import java.nio.file.Path;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
@@ -45,11 +43,6 @@ public final class Gpu {
 
     public static int count() {
         return unavailable().isPresent() ? 0 : CudaDevices.count();
-    }
-
-    /** The folder in which kernels that were compiled at first use are kept. */
-    public static Path kernelCache() {
-        return KernelCache.cacheFolder();
     }
 
     /** Opens GPU number {@code ordinal} and binds it to the calling thread. */
@@ -99,11 +92,6 @@ public final class Gpu {
     /** What kernels for it are compiled for, such as {@code sm_80}. */
     public String architecture() {
         return "sm_" + capability();
-    }
-
-    /** Whether it has Hopper's matrix and tensor copy instructions. */
-    public boolean hasHopperInstructions() {
-        return major == 9;
     }
 
     public int sharedBytesPerMultiprocessor() {

@@ -4,7 +4,7 @@ import dev.weft.cuda.DeviceBuffer;
 import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.Gpu;
 import dev.weft.cuda.GpuStream;
-import dev.weft.cuda.exec.DeviceCheck;
+import dev.weft.cuda.kernel.DeviceCheck;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.World;
 import dev.weft.tensor.DType;

@@ -2,7 +2,7 @@ package dev.weft.bench.gpu;
 
 import dev.weft.cuda.Gpu;
 import dev.weft.cuda.GpuStream;
-import dev.weft.cuda.exec.DeviceCheck;
+import dev.weft.cuda.kernel.DeviceCheck;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;

@@ -1,8 +1,8 @@
 package dev.weft.bench.gpu;
 
 import dev.weft.bench.measure.BenchRow;
-import dev.weft.cuda.CudaAllGatherMatmul;
-import dev.weft.cuda.exec.DeviceCheck;
+import dev.weft.cuda.kernel.DeviceCheck;
+import dev.weft.cuda.op.CudaAllGatherMatmul;
 import dev.weft.plan.Shards;
 import dev.weft.report.Samples;
 import dev.weft.tensor.DType;

@@ -10,7 +10,7 @@ import dev.weft.cli.console.JsonTarget;
 import dev.weft.cli.console.Version;
 import dev.weft.cuda.Gpu;
 import dev.weft.cuda.GpuStream;
-import dev.weft.cuda.exec.DeviceCheck;
+import dev.weft.cuda.kernel.DeviceCheck;
 import dev.weft.ffi.CublasLt;
 import dev.weft.ffi.CudaDevices;
 import java.io.IOException;

@@ -1,9 +1,9 @@
 package dev.weft.bench.gpu;
 
-import dev.weft.cuda.CudaAllGatherMatmul;
-import dev.weft.cuda.CudaAllGatherMatmulBuilder;
 import dev.weft.cuda.DeviceBuffer;
 import dev.weft.cuda.DeviceMatrix;
+import dev.weft.cuda.op.CudaAllGatherMatmul;
+import dev.weft.cuda.op.CudaAllGatherMatmulBuilder;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;

@@ -2,9 +2,9 @@ package dev.weft.bench.gpu;
 
 import dev.weft.bench.measure.BenchRow;
 import dev.weft.bench.measure.ProductCheck;
-import dev.weft.cuda.CudaAllGatherMatmul;
 import dev.weft.cuda.DeviceMatrix;
-import dev.weft.cuda.exec.DeviceCheck;
+import dev.weft.cuda.kernel.DeviceCheck;
+import dev.weft.cuda.op.CudaAllGatherMatmul;
 import dev.weft.gemm.Deviation;
 import dev.weft.gemm.Float64Oracle;
 import java.lang.foreign.Arena;

@@ -2,9 +2,9 @@ package dev.weft.bench.gpu;
 
 import dev.weft.bench.measure.BenchRow;
 import dev.weft.bench.measure.Interleaved;
-import dev.weft.cuda.CudaAllGatherMatmul;
 import dev.weft.cuda.DeviceMatrix;
-import dev.weft.cuda.exec.DeviceCheck;
+import dev.weft.cuda.kernel.DeviceCheck;
+import dev.weft.cuda.op.CudaAllGatherMatmul;
 import dev.weft.op.Operator.PendingCall;
 import dev.weft.op.Operator.View;
 import dev.weft.plan.Shards;

@@ -2,12 +2,12 @@ package dev.weft.bench.gpu;
 
 import dev.weft.bench.measure.BenchRow;
 import dev.weft.bench.measure.Resources;
-import dev.weft.cuda.CudaAllGatherMatmul;
-import dev.weft.cuda.CudaMatmulReduce;
 import dev.weft.cuda.DeviceBuffer;
 import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.GpuStream;
-import dev.weft.cuda.exec.DeviceCheck;
+import dev.weft.cuda.kernel.DeviceCheck;
+import dev.weft.cuda.op.CudaAllGatherMatmul;
+import dev.weft.cuda.op.CudaMatmulReduce;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.World;
 import dev.weft.op.Operator.PendingCall;

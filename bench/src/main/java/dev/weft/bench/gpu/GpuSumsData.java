@@ -1,10 +1,10 @@
 package dev.weft.bench.gpu;
 
 import dev.weft.bench.measure.Resources;
-import dev.weft.cuda.CudaAllGatherMatmul;
-import dev.weft.cuda.CudaMatmulReduce;
 import dev.weft.cuda.DeviceBuffer;
 import dev.weft.cuda.DeviceMatrix;
+import dev.weft.cuda.op.CudaAllGatherMatmul;
+import dev.weft.cuda.op.CudaMatmulReduce;
 import dev.weft.plan.Reduction;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;

@@ -1,9 +1,9 @@
 package dev.weft.cli.compat;
 
 import dev.weft.cli.run.CudaSite;
-import dev.weft.cuda.CudaAllGatherMatmul;
+import dev.weft.compat.DeviceProgress;
 import dev.weft.cuda.DeviceMatrix;
-import dev.weft.cuda.DeviceProgress;
+import dev.weft.cuda.op.CudaAllGatherMatmul;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.op.AllGatherMatmul;

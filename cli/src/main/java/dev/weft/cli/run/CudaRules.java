@@ -5,9 +5,9 @@ import dev.weft.cli.data.Operands;
 import dev.weft.cli.data.QuantizedOperands;
 import dev.weft.cli.options.ExecutionSpec;
 import dev.weft.cli.options.ProblemSpec;
-import dev.weft.cuda.CudaAllGatherMatmul;
 import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.Gpu;
+import dev.weft.cuda.op.CudaAllGatherMatmul;
 import dev.weft.op.Epilogue;
 import dev.weft.op.Operator.View;
 import dev.weft.plan.Algorithm;
@@ -29,7 +29,7 @@ public final class CudaRules {
 
     private static final int TRIAL_SIZE = 64;
 
-    /** The quantum of K: see {@link dev.weft.cuda.CudaMatmulReduce}. */
+    /** The quantum of K: see {@link dev.weft.cuda.op.CudaMatmulReduce}. */
     private static final int SUM_QUANTUM = 16;
 
     private CudaRules() {}

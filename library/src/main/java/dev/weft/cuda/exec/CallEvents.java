@@ -1,6 +1,11 @@
 package dev.weft.cuda.exec;
 
 import dev.weft.cuda.GpuStream;
+import dev.weft.cuda.kernel.DeviceEvent;
+import dev.weft.cuda.kernel.Origin;
+import dev.weft.cuda.kernel.PinnedBuffer;
+import dev.weft.cuda.kernel.StallWord;
+import dev.weft.cuda.kernel.TileSchedule.Counter;
 import dev.weft.fabric.CorruptSignalException;
 import dev.weft.fabric.FabricException;
 import dev.weft.fabric.StallException;
@@ -182,7 +187,7 @@ public final class CallEvents implements AutoCloseable {
         look();
         boolean all = true;
         for (int flag = 0; flag < list.flags(); flag++) {
-            CopyList.Origin origin = list.origins().get(flag);
+            Origin origin = list.origins().get(flag);
             if (origin.source() == source && origin.chunk() == chunk) {
                 all &= seen.segment().get(ValueLayout.JAVA_INT, 4L * flag) - call >= 0;
             }
@@ -223,7 +228,7 @@ public final class CallEvents implements AutoCloseable {
             CudaStreams.writeValue32(rescue.handle(), buffers.flags() + 4L * flag, call);
         }
         if (counters != null) {
-            for (LaneCounters.Counter counter : counters.arriving().values()) {
+            for (Counter counter : counters.arriving().values()) {
                 long word = buffers.flags() + 4L * counter.word();
                 CudaStreams.writeValue32(rescue.handle(), word, counter.last(call));
             }
@@ -231,7 +236,7 @@ public final class CallEvents implements AutoCloseable {
     }
 
     private FabricException describe(StallWord.Stall stall) {
-        CopyList.Origin origin = list.origins().get(stall.flag());
+        Origin origin = list.origins().get(stall.flag());
         int source = worldRank.applyAsInt(origin.source());
         String awaited = "chunk " + origin.chunk() + " of rank " + source;
         if (stall.seen() - stall.expected() > 0) {

@@ -1,6 +1,7 @@
 package dev.weft.cuda.exec;
 
 import dev.weft.cuda.GpuStream;
+import dev.weft.cuda.kernel.DeviceEvent;
 import dev.weft.fabric.FailureReport;
 import dev.weft.ffi.CudaMemory;
 import dev.weft.op.Timeline;

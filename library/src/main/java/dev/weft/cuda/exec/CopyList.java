@@ -1,6 +1,8 @@
 package dev.weft.cuda.exec;
 
-import dev.weft.cuda.exec.RowRange.Piece;
+import dev.weft.cuda.kernel.Origin;
+import dev.weft.cuda.kernel.RowRange;
+import dev.weft.cuda.kernel.RowRange.Piece;
 import dev.weft.op.Timeline;
 import dev.weft.plan.Chunk;
 import dev.weft.plan.Chunks;
@@ -53,12 +55,6 @@ public record CopyList(List<List<Copy>> lanes, List<RowRange> ranges, List<Origi
             int fromSlot,
             int toSlot,
             int credit) {}
-
-    /**
-     * @param source rank that owns the rows
-     * @param chunk number of the chunk within its shard
-     */
-    public record Origin(int source, int chunk) {}
 
     public CopyList {
         origins = List.copyOf(origins);

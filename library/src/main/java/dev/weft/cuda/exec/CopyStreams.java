@@ -3,6 +3,9 @@ package dev.weft.cuda.exec;
 import dev.weft.cuda.GpuStream;
 import dev.weft.cuda.exec.CopyList.Copy;
 import dev.weft.cuda.exec.DevicePeers.Bringer;
+import dev.weft.cuda.kernel.DeviceEvent;
+import dev.weft.cuda.kernel.TileSchedule.Counter;
+import dev.weft.cuda.kernel.TimedSpan;
 import dev.weft.fabric.FailureReport;
 import dev.weft.fabric.transport.Awaited;
 import dev.weft.ffi.CudaStreams;
@@ -355,7 +358,7 @@ public final class CopyStreams implements Copies {
         hook.writeFlag(copy, call, value -> CudaStreams.writeValue32(on.handle(), flag, value));
         if (counters != null) {
             hook.beforeCounter(copy, on);
-            LaneCounters.Counter counter = counters.lanes().get(lane).get(index);
+            Counter counter = counters.lanes().get(lane).get(index);
             CudaStreams.writeValue32(on.handle(), words + 4L * counter.word(), counter.value(call));
         }
         if (copy.to() != plan.rank()) {

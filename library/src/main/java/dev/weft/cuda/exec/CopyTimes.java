@@ -1,7 +1,10 @@
 package dev.weft.cuda.exec;
 
 import dev.weft.cuda.exec.CopyList.Copy;
+import dev.weft.cuda.kernel.ArrivalTimes;
+import dev.weft.cuda.kernel.DeviceProduct;
 import dev.weft.cuda.kernel.GatedKernel;
+import dev.weft.cuda.kernel.TileTimes;
 import dev.weft.op.Timeline;
 import dev.weft.plan.RankPlan;
 import java.util.ArrayList;
@@ -10,8 +13,8 @@ import java.util.List;
 
 /**
  * When each chunk of a gather came to this rank's GPU. Hopper's kernel watches the flags. With the
- * others, arrivals are known if tiles waited for them. Of the rest only the order, the bytes and
- * the end of the last one are known. One thread at a time.
+ * others, arrivals are known if tiles waited for them. Of the rest only the order and the end of
+ * the last one are known. One thread at a time.
  */
 public final class CopyTimes implements AutoCloseable {
 
@@ -50,7 +53,13 @@ public final class CopyTimes implements AutoCloseable {
                         && kernel != null
                         && kernel.kind() == GatedKernel.Kind.HOPPER
                         && !lines.isEmpty();
-        this.arrivals = watches ? new ArrivalTimes(lines) : null;
+        this.arrivals =
+                watches
+                        ? new ArrivalTimes(
+                                lines.stream()
+                                        .map(l -> l.stream().mapToInt(Copy::flag).toArray())
+                                        .toList())
+                        : null;
         if (watches) {
             first.watch(arrivals);
         }
@@ -64,15 +73,15 @@ public final class CopyTimes implements AutoCloseable {
     }
 
     /**
-     * By flag when its rows came in a call, since its begin; empty if copies are not shown here.
+     * What came in a call; nothing if copies are not shown here.
      *
      * @param times of its tiles
      * @param zeroNs the call's begin, by the device's clock
      * @param copiedNs when the last of it had come, since the call's begin; 0 if nothing came
      */
-    long[] ends(List<TileTimes.Times> times, long zeroNs, long copiedNs) {
+    List<Timeline.Track> tracks(List<TileTimes.Times> times, long zeroNs, long copiedNs) {
         if (!tells || copiedNs == 0) {
-            return new long[0];
+            return List.of();
         }
         long[] ends = new long[list.flags()];
         Arrays.fill(ends, -1);
@@ -80,66 +89,47 @@ public final class CopyTimes implements AutoCloseable {
         if (arrivals != null) {
             arrivals.read(zeroNs, ends);
         }
-        lines.forEach(line -> fill(line, 0, ends, copiedNs));
-        return ends;
-    }
-
-    /**
-     * @param ends as {@link #ends} gave them
-     */
-    List<Timeline.Track> tracks(long[] ends) {
-        if (ends.length == 0) {
-            return List.of();
-        }
         List<Timeline.Track> tracks = new ArrayList<>();
         for (int line = 0; line < lines.size(); line++) {
-            List<Timeline.Span> spans = new ArrayList<>();
-            long at = 0;
+            List<Timeline.Span> untimed = new ArrayList<>();
             for (Copy copy : lines.get(line)) {
-                long end = Math.max(at, ends[copy.flag()]);
-                spans.add(list.span(copy, plan.rank(), elementBytes, at, end));
-                at = end;
+                untimed.add(list.span(copy, plan.rank(), elementBytes, 0, 0));
             }
-            tracks.add(new Timeline.Track("copies-" + line, spans));
+            int[] flags = lines.get(line).stream().mapToInt(Copy::flag).toArray();
+            tracks.add(
+                    new Timeline.Track(
+                            "copies-" + line, inOrder(untimed, flags, ends, 0, copiedNs)));
         }
         return tracks;
     }
 
     /**
-     * Gives the copies whose ends nobody saw a part of the time between those that were seen, by
-     * their bytes: a line copies one after the other, at one rate.
+     * The times of copies that follow each other. Those whose ends nobody saw have the times of the
+     * next one that was seen: they came at some time between two ends that are known.
      *
+     * @param flags of the copies
+     * @param ends by flag; -1 if it was not seen, and then the latest that it can be
      * @param fromNs when the first could begin
-     * @param ends by flag; -1 if it was not seen
+     * @param lastNs when the last had ended
      */
-    public static void fill(List<Copy> line, long fromNs, long[] ends, long lastNs) {
-        long seenNs = fromNs;
-        int first = 0;
-        for (int i = 0; i < line.size(); i++) {
-            long endNs = ends[line.get(i).flag()];
-            boolean last = i == line.size() - 1;
-            if (endNs < 0 && last) {
-                endNs = Math.max(seenNs, lastNs);
-            }
-            if (endNs < 0) {
-                continue;
-            }
-            double all = area(line.subList(first, i + 1));
-            double done = 0;
-            for (Copy copy : line.subList(first, i + 1)) {
-                done += area(List.of(copy));
-                ends[copy.flag()] = seenNs + Math.round((endNs - seenNs) * (done / all));
-            }
-            seenNs = endNs;
-            first = i + 1;
+    static List<Timeline.Span> inOrder(
+            List<Timeline.Span> untimed, int[] flags, long[] ends, long fromNs, long lastNs) {
+        long latest = lastNs;
+        for (int i = flags.length - 1; i >= 0; i--) {
+            latest = ends[flags[i]] < 0 ? latest : ends[flags[i]];
+            ends[flags[i]] = latest;
         }
-    }
-
-    /** At least one element, so that copies of nothing have a place too. */
-    private static double area(List<Copy> copies) {
-        return copies.stream()
-                .mapToDouble(copy -> Math.max(1.0, (double) copy.rows() * copy.cols()))
-                .sum();
+        List<Timeline.Span> spans = new ArrayList<>();
+        long from = fromNs;
+        long at = fromNs;
+        for (int i = 0; i < flags.length; i++) {
+            if (ends[flags[i]] > at) {
+                from = at;
+                at = ends[flags[i]];
+            }
+            spans.add(TileTimes.at(untimed.get(i), from, at));
+        }
+        return spans;
     }
 
     @Override

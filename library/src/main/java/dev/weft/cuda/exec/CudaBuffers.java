@@ -3,6 +3,8 @@ package dev.weft.cuda.exec;
 import dev.weft.cuda.DeviceBuffer;
 import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.GpuStream;
+import dev.weft.cuda.kernel.GatedProduct;
+import dev.weft.cuda.kernel.StallWord;
 import dev.weft.tensor.DType;
 import java.util.ArrayList;
 import java.util.List;
@@ -47,7 +49,7 @@ public final class CudaBuffers implements AutoCloseable {
     }
 
     private DeviceBuffer allocate(long bytes, GpuStream stream) {
-        owned.add(DeviceOperands.zeroed(bytes, stream));
+        owned.add(DeviceBuffer.zeroed(bytes, stream));
         return owned.getLast();
     }
 

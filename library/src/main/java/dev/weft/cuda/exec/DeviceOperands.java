@@ -3,7 +3,9 @@ package dev.weft.cuda.exec;
 import dev.weft.cuda.DeviceBuffer;
 import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.GpuStream;
-import dev.weft.ffi.CudaMemory;
+import dev.weft.cuda.kernel.DeviceEpilogue;
+import dev.weft.cuda.kernel.GatedProduct;
+import dev.weft.cuda.kernel.ScaledSide;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import dev.weft.tensor.ScaledMatrix;
@@ -139,16 +141,8 @@ public final class DeviceOperands implements AutoCloseable {
 
     private DeviceMatrix matrix(DType dtype, long rows, long cols, GpuStream stream) {
         long bytes = DeviceMatrix.alignedBytes(dtype, rows, cols);
-        owned.add(zeroed(bytes, stream));
+        owned.add(DeviceBuffer.zeroed(bytes, stream));
         return DeviceMatrix.in(owned.getLast(), dtype, rows, cols);
-    }
-
-    /** So that a product of rows that never came is not that of an earlier program. */
-    public static DeviceBuffer zeroed(long bytes, GpuStream stream) {
-        DeviceBuffer buffer = DeviceBuffer.allocate(bytes);
-        CudaMemory.fill8Async(buffer.address(), (byte) 0, bytes, stream.handle());
-        stream.synchronize();
-        return buffer;
     }
 
     /** How many results there are. */

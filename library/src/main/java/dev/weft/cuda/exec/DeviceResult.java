@@ -1,6 +1,7 @@
 package dev.weft.cuda.exec;
 
 import dev.weft.cuda.DeviceMatrix;
+import dev.weft.cuda.kernel.DeviceProduct;
 import dev.weft.op.Result;
 import dev.weft.op.Timeline;
 import dev.weft.plan.RankPlan;
@@ -128,35 +129,21 @@ public final class DeviceResult implements Result<DeviceMatrix> {
             tracks.add(ring.track(call, events.beginOf(call)));
             return new Timeline(rank, startNs, elapsedNs, tracks);
         }
-        Timeline told = alone ? timeline.of(products, events, call, endNs, new Arrivals()) : null;
+        Timeline told =
+                alone
+                        ? timeline.of(
+                                products,
+                                events,
+                                call,
+                                endNs,
+                                (times, zeroNs) -> copyTimes.tracks(times, zeroNs, copiedNs()))
+                        : null;
         if (told == null) {
             return untold();
         }
         tracks.addAll(told.tracks());
         tracks.addAll(copies.tracks(told.startNs()));
         return new Timeline(rank, told.startNs(), elapsedNs, tracks);
-    }
-
-    /** What came in the latest call. */
-    private final class Arrivals implements DeviceTimeline.Others {
-
-        private long[] ends = {};
-
-        @Override
-        public List<Timeline.Track> tracks(List<TileTimes.Times> times, long zeroNs) {
-            ends = copyTimes.ends(times, zeroNs, copiedNs());
-            return copyTimes.tracks(ends);
-        }
-
-        @Override
-        public long firstNs() {
-            return gatherNs;
-        }
-
-        @Override
-        public long arrivalNs(int flag) {
-            return flag < ends.length ? ends[flag] : -1;
-        }
     }
 
     /** When rows had come, as far as this rank knows; 0 if none were to. */

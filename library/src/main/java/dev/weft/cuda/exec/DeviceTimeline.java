@@ -1,13 +1,15 @@
 package dev.weft.cuda.exec;
 
+import dev.weft.cuda.kernel.DeviceClock;
+import dev.weft.cuda.kernel.DeviceProduct;
 import dev.weft.cuda.kernel.GatedKernel;
+import dev.weft.cuda.kernel.TileTimes;
 import dev.weft.op.Timeline;
 import java.util.ArrayList;
 import java.util.List;
 
 /**
- * What a GPU did in one call: tiles and their waits by the device's clock; of cuBLAS, products
- * between arrivals and the end of the call. One thread at a time.
+ * What a GPU did in one call: tiles and their waits by the device's clock. One thread at a time.
  */
 public final class DeviceTimeline implements AutoCloseable {
 
@@ -28,16 +30,6 @@ public final class DeviceTimeline implements AutoCloseable {
          * @param zeroNs the call's begin, by the device's clock
          */
         List<Timeline.Track> tracks(List<TileTimes.Times> times, long zeroNs);
-
-        /** When rows could first be multiplied, since the call's begin. */
-        default long firstNs() {
-            return 0;
-        }
-
-        /** When the rows of a flag had come, since the call's begin; -1 if that is not known. */
-        default long arrivalNs(int flag) {
-            return -1;
-        }
     }
 
     /**
@@ -78,7 +70,7 @@ public final class DeviceTimeline implements AutoCloseable {
         List<List<Timeline.Span>> workers = new ArrayList<>();
         times.forEach(one -> one.addSpans(owners, workers));
         for (DeviceProduct product : products) {
-            if (product.times().isEmpty() && !product.addSpans(others, elapsedNs, workers)) {
+            if (product.times().isEmpty()) {
                 return null;
             }
         }
@@ -102,21 +94,6 @@ public final class DeviceTimeline implements AutoCloseable {
             return 0;
         }
         return first < 0 ? first : Math.max(0, last - elapsedNs);
-    }
-
-    /** The same span at another time. */
-    public static Timeline.Span at(Timeline.Span span, long startNs, long endNs) {
-        return new Timeline.Span(
-                span.kind(),
-                span.source(),
-                span.peer(),
-                span.to(),
-                span.chunk(),
-                span.firstRow(),
-                span.rows(),
-                span.bytes(),
-                startNs,
-                endNs);
     }
 
     @Override

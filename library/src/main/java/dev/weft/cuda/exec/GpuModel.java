@@ -37,7 +37,7 @@ public final class GpuModel {
     }
 
     /** A model for the card, without what was measured of it. */
-    static Machine assumed(int multiprocessors, boolean linked) {
+    public static Machine assumed(int multiprocessors, boolean linked) {
         return of(null, multiprocessors, linked);
     }
 
@@ -62,7 +62,7 @@ public final class GpuModel {
     }
 
     /** What is known of a card is kept under this description. */
-    static String describe(Gpu gpu) {
+    public static String describe(Gpu gpu) {
         return "%s, %s multiprocessors, compute capability %s"
                 .formatted(gpu.name(), gpu.multiprocessors(), gpu.capability() / 10.0);
     }

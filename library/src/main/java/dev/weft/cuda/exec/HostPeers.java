@@ -1,6 +1,7 @@
 package dev.weft.cuda.exec;
 
 import dev.weft.cuda.DeviceMatrix;
+import dev.weft.cuda.kernel.PinnedBuffer;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 

@@ -1,6 +1,6 @@
 package dev.weft.cuda.exec;
 
-import dev.weft.op.exec.Summaries;
+import dev.weft.cuda.kernel.TileSchedule.Counter;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.RankPlan.Lane;
 import dev.weft.plan.RankPlan.Transfer;
@@ -20,25 +20,6 @@ import java.util.Map;
  * @param lanes by lane and copy of this rank: what to write at the copy's destination
  */
 public record LaneCounters(int words, Map<Integer, Counter> arriving, List<List<Counter>> lanes) {
-
-    /**
-     * One value of a counter.
-     *
-     * @param word its index among all flags and counters of its rank
-     * @param count what the lane delivers there in a call
-     * @param place what of that this value tells of, from 1 on
-     */
-    public record Counter(int word, int count, int place) {
-
-        public int value(int call) {
-            return Summaries.value(call, place, count);
-        }
-
-        /** What it holds at the end of a call. */
-        public int last(int call) {
-            return Summaries.value(call, count, count);
-        }
-    }
 
     public LaneCounters {
         arriving = Map.copyOf(arriving);

@@ -21,7 +21,7 @@ import java.lang.foreign.MemorySegment;
  *     then the same again as interprocess handles, 64 bytes each
  * </pre>
  */
-final class PeerPointers {
+public final class PeerPointers {
 
     private static final int PROCESS_AT = 0;
     private static final int GPU_AT = 8;
@@ -41,7 +41,7 @@ final class PeerPointers {
      * @param at where in each rank's part of the region
      * @param memories how many of {@code own} are memories; the others are events
      */
-    PeerPointers(Fabric fabric, Gpu gpu, Region region, long at, int memories, long... own) {
+    public PeerPointers(Fabric fabric, Gpu gpu, Region region, long at, int memories, long... own) {
         this.fabric = fabric;
         this.gpu = gpu;
         this.memories = memories;
@@ -67,12 +67,12 @@ final class PeerPointers {
     }
 
     /** Bytes of a rank's part of the region. */
-    static int bytes(int shown) {
+    public static int bytes(int shown) {
         return POINTERS_AT + (Long.BYTES + CudaMemory.IPC_HANDLE_BYTES) * shown;
     }
 
     /** Whether events must be such as other processes can open. */
-    static boolean betweenProcesses(Fabric fabric) {
+    public static boolean betweenProcesses(Fabric fabric) {
         return fabric.size() > 1 && !fabric.kind().equals("threads");
     }
 
@@ -121,17 +121,17 @@ final class PeerPointers {
         }
     }
 
-    long get(int rank, int index) {
+    public long get(int rank, int index) {
         return pointers[rank][index];
     }
 
     /** Whether a peer is on this rank's GPU. */
-    boolean sharesGpu(int peer) {
+    public boolean sharesGpu(int peer) {
         return sharesGpu[peer];
     }
 
     /** Closes what other processes have shown; returns whether there was any. */
-    boolean closeOpened() {
+    public boolean closeOpened() {
         boolean any = false;
         for (int r = 0; r < opened.length; r++) {
             for (int i = 0; opened[r] && i < pointers[r].length; i++) {

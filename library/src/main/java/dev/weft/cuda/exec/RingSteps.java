@@ -4,7 +4,11 @@ import static java.util.Comparator.comparingLong;
 
 import dev.weft.cuda.GpuStream;
 import dev.weft.cuda.exec.CopyList.Copy;
-import dev.weft.cuda.exec.RowRange.Piece;
+import dev.weft.cuda.kernel.DeviceEvent;
+import dev.weft.cuda.kernel.DeviceProduct;
+import dev.weft.cuda.kernel.RowRange;
+import dev.weft.cuda.kernel.RowRange.Piece;
+import dev.weft.cuda.kernel.TimedSpan;
 import dev.weft.op.Timeline;
 import dev.weft.plan.RankPlan;
 import java.util.ArrayList;

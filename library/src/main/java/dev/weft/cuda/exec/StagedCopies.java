@@ -3,6 +3,7 @@ package dev.weft.cuda.exec;
 import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.Gpu;
 import dev.weft.cuda.GpuStream;
+import dev.weft.cuda.kernel.DeviceEvent;
 import dev.weft.fabric.FailureReport;
 import dev.weft.fabric.transport.Awaited;
 import dev.weft.fabric.transport.RowGather;

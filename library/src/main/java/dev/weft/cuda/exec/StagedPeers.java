@@ -1,5 +1,6 @@
 package dev.weft.cuda.exec;
 
+import dev.weft.cuda.kernel.PinnedBuffer;
 import dev.weft.fabric.transport.Region;
 import dev.weft.fabric.transport.Transport;
 import java.lang.foreign.MemorySegment;

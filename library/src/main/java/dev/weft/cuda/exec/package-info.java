@@ -1,5 +1,5 @@
 /**
- * What runs an operator on a GPU: plans as copies on streams, the kernels that multiply, the peers'
- * memory, and the judge of products.
+ * What runs an operator's plan on a GPU: its copies on streams, what they wait for, the memory of
+ * the ranks, and what a call's times tell.
  */
 package dev.weft.cuda.exec;

@@ -1,5 +1,6 @@
 /**
- * Kernels from their source to a function on the card: which variants there are, their compilation
- * and its cache, and the one that fits a product. Any thread may load one.
+ * Kernels from their source to a launch: which variants there are, their compilation and its cache,
+ * the tiles of a product and the gates before them, and the times that kernels note. No class here
+ * knows what a plan is.
  */
 package dev.weft.cuda.kernel;

@@ -3,9 +3,10 @@ package dev.weft.cuda.exec;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import dev.weft.cuda.exec.CopyList.Copy;
-import dev.weft.cuda.exec.CopyList.Origin;
-import dev.weft.cuda.exec.TileTimes.Owners;
+import dev.weft.cuda.kernel.Origin;
+import dev.weft.cuda.kernel.TileSchedule;
+import dev.weft.cuda.kernel.TileTimes;
+import dev.weft.cuda.kernel.TileTimes.Owners;
 import dev.weft.op.Timeline.Kind;
 import dev.weft.op.Timeline.Span;
 import dev.weft.plan.Shards;
@@ -159,49 +160,23 @@ class DeviceTimelineTest {
         return new Span(Kind.WAIT, 1, 1, -1, chunk, row, 128, 0, from, until);
     }
 
-    private static List<Copy> line(int firstFlag, long... rows) {
-        return IntStream.range(0, rows.length)
-                .mapToObj(i -> new Copy(1, 0, 1, 0, rows[i], 0, 64, firstFlag + i, -1, 0, 0, 0))
-                .toList();
+    private static int[] line(int firstFlag, int count) {
+        return IntStream.range(firstFlag, firstFlag + count).toArray();
     }
 
+    /** Two copies were seen to end, the second and the fourth, and when the last one had ended. */
     @Test
-    void unseenCopiesShareTheTimeBetweenThoseThatWereSeen() {
-        long[] ends = {-1, 400, -1, -1, -1};
-        CopyTimes.fill(line(0, 100, 300, 0, 50, 150), 0, ends, 800);
-        assertArrayEquals(new long[] {100, 400, 400, 500, 800}, ends);
-    }
-
-    /** At 2 ns each: the third is ready late, and the others follow each other. */
-    @Test
-    void whatFollowsEachOtherAtOneRateEndsWhenTheLastWasSeenToEnd() {
-        long[] ready = {0, 0, 700, 0};
-        assertArrayEquals(
-                new long[] {210, 410, 720, 900},
-                SteadyRate.ends(10, ready, new long[] {100, 100, 10, 90}, 900));
-        assertArrayEquals(
-                new long[] {950}, SteadyRate.ends(0, new long[] {950}, new long[] {5}, 900));
-        assertArrayEquals(new long[0], SteadyRate.ends(0, new long[0], new long[0], 900));
-        // Two lines at 2 ns each: only one of them ends last.
-        List<long[]> two =
-                SteadyRate.ends(
-                        0,
-                        List.of(new long[] {0}, new long[] {500, 0}),
-                        List.of(new long[] {100}, new long[] {100, 50}),
-                        800);
-        assertArrayEquals(new long[] {200}, two.getFirst());
-        assertArrayEquals(new long[] {700, 800}, two.getLast());
-    }
-
-    @Test
-    void aThreadWatchesOneLineInItsOrder() {
-        int[] watched = ArrivalTimes.watched(List.of(line(10, new long[40]), line(100, 1, 1)));
-        assertEquals(96, watched.length);
-        for (int i = 0; i < 40; i++) {
-            assertEquals(10 + i, watched[i / 16 * 32 + i % 16]);
-        }
-        assertEquals(100, watched[16]);
-        assertEquals(101, watched[17]);
-        assertEquals(54, IntStream.of(watched).filter(flag -> flag < 0).count());
+    void unseenCopiesCameBetweenEndsThatWereSeen() {
+        List<Span> untimed =
+                IntStream.range(0, 5).mapToObj(i -> compute(1, 128L * i, 0, 0)).toList();
+        long[] ends = {-1, 400, -1, 700, -1};
+        assertEquals(
+                List.of(
+                        compute(1, 0, 10, 400),
+                        compute(1, 128, 10, 400),
+                        compute(1, 256, 400, 700),
+                        compute(1, 384, 400, 700),
+                        compute(1, 512, 700, 800)),
+                CopyTimes.inOrder(untimed, line(0, 5), ends, 10, 800));
     }
 }

@@ -1,0 +1,153 @@
+package dev.weft.compat;
+
+import dev.weft.cuda.DeviceMatrix;
+import dev.weft.cuda.Gpu;
+import dev.weft.cuda.GpuStream;
+import dev.weft.cuda.kernel.DeviceEvent;
+import dev.weft.fabric.Fabric;
+import dev.weft.fabric.StallException;
+import dev.weft.ffi.CudaMemory;
+import dev.weft.time.WaitTime;
+
+/**
+ * Pulls the parts of a symmetric buffer into gathered A by the copy engines, on an urgent stream of
+ * its own, and publishes a word of progress in stream order after every chunk. It serves gather
+ * after gather. Streams wait for streams: the host meets the other ranks' hosts, twice for each
+ * gather, but waits for no device. One thread at a time.
+ */
+public final class ProgressGather implements AutoCloseable {
+
+    private final Fabric group;
+    private final Gpu gpu;
+    private final SymmetricBuffer from;
+    private final GpuStream stream;
+    private final DeviceEvent ended = new DeviceEvent();
+    private final boolean overlapping = CudaMemory.overlappingUnavailable().isEmpty();
+    private boolean closed;
+
+    /** Reserves what it needs; {@code gpu} is the one of this rank. */
+    public ProgressGather(Fabric group, Gpu gpu, SymmetricBuffer from) {
+        this.group = group;
+        this.gpu = gpu;
+        this.from = from;
+        gpu.bind();
+        this.stream = GpuStream.urgent();
+    }
+
+    /** The rank whose part is pulled in step 0, 1, ...: the successor first, the own one last. */
+    public static int source(int rank, int step, int ranks) {
+        return (rank + step + 1) % ranks;
+    }
+
+    /**
+     * Collective: queues all copies behind what is now on every rank's {@code caller}. The part of
+     * rank r becomes the r-th of the group's equal parts of {@code to}, in {@code splitsPerRank}
+     * chunks of equally many bytes, and word r x splits + split of {@code progress} tells of each.
+     * What is on this gather's stream afterwards comes after the copies of all ranks.
+     *
+     * @param to as many bytes as all parts have together, without gaps
+     */
+    public void start(
+            DeviceMatrix to, DeviceProgress progress, int splitsPerRank, GpuStream caller) {
+        long partBytes = partBytes(to, group.size(), splitsPerRank);
+        if (partBytes > from.bytes() || progress.size() < (long) group.size() * splitsPerRank) {
+            throw new IllegalArgumentException(
+                    ("parts of %s bytes and progress of %s words: expected at least %s bytes"
+                                    + " and %s words")
+                            .formatted(
+                                    from.bytes(),
+                                    progress.size(),
+                                    partBytes,
+                                    (long) group.size() * splitsPerRank));
+        }
+        gpu.bind();
+        from.written(caller);
+        // Every rank has marked where its part is written: streams may wait for it.
+        from.meet(SymmetricBuffer.WRITTEN);
+        from.awaitWritten(stream);
+        pull(to, progress, partBytes, splitsPerRank);
+        from.read(stream);
+        // Every rank has queued its copies. Where ranks share a GPU, a product that waits must not
+        // come before a peer's copies in one of the queues that the driver maps streams to.
+        from.meet(SymmetricBuffer.READ);
+        from.awaitRead(stream);
+        ended.record(stream);
+    }
+
+    private void pull(DeviceMatrix to, DeviceProgress progress, long partBytes, int splitsPerRank) {
+        long chunkBytes = partBytes / splitsPerRank;
+        for (int step = 0; step < group.size(); step++) {
+            int source = source(group.rank(), step, group.size());
+            for (int split = 0; split < splitsPerRank; split++) {
+                long at = split * chunkBytes;
+                copy(to.address() + source * partBytes + at, from.address(source) + at, chunkBytes);
+                progress.publish(source * splitsPerRank + split, stream);
+            }
+        }
+    }
+
+    /** Bytes of one rank's rows in gathered A. */
+    public static long partBytes(DeviceMatrix to, int ranks, int splitsPerRank) {
+        long bytes = to.rows() * to.pitchBytes();
+        if (to.rowPitch() != to.cols()
+                || to.rows() % ranks != 0
+                || splitsPerRank < 1
+                || bytes / ranks % splitsPerRank != 0) {
+            throw new IllegalArgumentException(
+                    """
+                    gathered A %s with row pitch %s of %s ranks in %s splits each: expected no \
+                    gaps, ranks that divide the rows, and splits that divide the bytes of a shard"""
+                            .formatted(to.describe(), to.rowPitch(), ranks, splitsPerRank));
+        }
+        return bytes / ranks;
+    }
+
+    private void copy(long to, long source, long bytes) {
+        if (bytes == 0) {
+            return;
+        }
+        // A copy within one GPU may run as a kernel, which would starve behind a waiting grid.
+        if (overlapping) {
+            CudaMemory.copyOverlappingAsync(to, source, bytes, stream.handle());
+        } else {
+            CudaMemory.copyAsync(to, source, bytes, stream.handle());
+        }
+    }
+
+    /** The stream that copies. */
+    public GpuStream stream() {
+        return stream;
+    }
+
+    /** {@code other} continues when every rank's copies are done. */
+    public void join(GpuStream other) {
+        gpu.bind();
+        ended.join(other);
+    }
+
+    /**
+     * Blocks until every rank's copies are done.
+     *
+     * @throws StallException if that takes longer than the group's deadline: the event of a process
+     *     that has died may never come
+     */
+    public void await() {
+        gpu.bind();
+        if (!ended.isDoneWithin(WaitTime.nanoseconds(group.deadline()), group::worked)) {
+            int self = group.worldRank(group.rank());
+            throw new StallException(
+                    self, self, -1, -1, "the copies of all ranks on the GPU", group.deadline());
+        }
+    }
+
+    /** Waits for the copies under way; while they go on nothing is freed. */
+    @Override
+    public void close() {
+        if (!closed) {
+            await();
+            closed = true;
+            ended.close();
+            stream.close();
+        }
+    }
+}

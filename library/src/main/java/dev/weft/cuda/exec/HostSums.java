@@ -1,0 +1,476 @@
+package dev.weft.cuda.exec;
+
+import dev.weft.cuda.DeviceBuffer;
+import dev.weft.cuda.DeviceMatrix;
+import dev.weft.cuda.GpuStream;
+import dev.weft.cuda.exec.SumCopyList.Move;
+import dev.weft.cuda.exec.SumCopyList.Parts;
+import dev.weft.cuda.kernel.DeviceEpilogue;
+import dev.weft.cuda.kernel.DeviceEvent;
+import dev.weft.cuda.kernel.GatedKernel;
+import dev.weft.cuda.kernel.GatedProduct;
+import dev.weft.cuda.kernel.RowRange;
+import dev.weft.cuda.kernel.TileSchedule;
+import dev.weft.cuda.kernel.TileSchedule.Counter;
+import dev.weft.cuda.kernel.TileTimes;
+import dev.weft.fabric.FailureReport;
+import dev.weft.ffi.CudaStreams;
+import dev.weft.op.Operator.View;
+import dev.weft.op.Timeline;
+import dev.weft.plan.RankPlan;
+import dev.weft.plan.Reduction;
+import dev.weft.tensor.DType;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * Sums that come and go through pinned host memory, in both directions at once and beside the
+ * product. What is at the other end of that memory is the business of a {@link SumExchange}.
+ *
+ * <p>Two streams copy in, in turn, so that one moves bytes while the other raises a flag: the tiles
+ * that start from a block of sums wait for its flag. Two copy out: they wait for a block's counter,
+ * which the tiles raise as they are stored. A stream's wait is queued only after all that it waits
+ * for, except for a grid; so it does not matter which streams share a queue of the hardware. A grid
+ * that waits for another rank's sums has nothing queued behind it that this rank needs before. All
+ * waits end even if sums do not come: the tiles' deadline passes, or closing the operator raises
+ * their flags, and the grid drains and counts.
+ */
+public final class HostSums implements SumRun {
+
+    /** Copies of sums that tiles start from, queued before the grid is, so that it finds work. */
+    private static final int LEAD = 4;
+
+    /** What is queued ends within this time, or never. */
+    private static final long SETTLE_NS = 5_000_000_000L;
+
+    private final SumCopyList list;
+    private final SumExchange exchange;
+    private final boolean productFirst;
+
+    /** By product: copies to this rank that bring what it, or one before it, starts from. */
+    private final int[] startingSums;
+
+    /** Copies to this rank before those of whole sums. */
+    private final int beforeWhole;
+
+    private final int slots;
+    private final long flags;
+    private final long counters;
+    private final int[] perCall;
+    private final List<AutoCloseable> owned = new ArrayList<>();
+
+    /** By product and slot; null where nothing is. */
+    private final DeviceMatrix[][] sums;
+
+    private final long[] firstRows;
+    private final List<DeviceMatrix> results = new ArrayList<>();
+    private final List<GatedProduct> products = new ArrayList<>();
+    private final List<GatedProduct> ready = new ArrayList<>();
+    private final List<Made> added = new ArrayList<>();
+    private final List<Made> finished = new ArrayList<>();
+    private final List<GpuStream> in = List.of(GpuStream.urgent(), GpuStream.urgent());
+    private final List<GpuStream> out = List.of(GpuStream.urgent(), GpuStream.urgent());
+    private final DeviceEvent entered = new DeviceEvent();
+    private final DeviceEvent left = new DeviceEvent();
+
+    /** Behind the latest call's copies: of the streams in, then of those out. */
+    private final DeviceEvent[] ends = new DeviceEvent[4];
+
+    private final boolean timed = TileTimes.areKept();
+    private final SumTimeline told;
+    private int counted;
+
+    /** Copies of the call that are queued, to this rank and from it. */
+    private int brought;
+
+    private int sent;
+
+    /** Products of the call whose grids are queued: what they make can be waited for. */
+    private int launched;
+
+    /** Rows that are made once a flag is raised, or at once if it is -1. */
+    private record Made(DeviceEpilogue.Rows rows, int flag) {}
+
+    /**
+     * @param exchange closed with this
+     * @param buffers with a word for each flag, and behind them one for each counter
+     */
+    public HostSums(
+            RankPlan plan,
+            SumCopyList list,
+            SumExchange exchange,
+            Factors factors,
+            CudaBuffers buffers,
+            Finish finish,
+            long deadlineNs) {
+        this.list = list;
+        this.exchange = exchange;
+        this.productFirst = plan.pacing().gatherFirst();
+        this.slots = Reduction.slotOf(plan.ranks());
+        this.flags = buffers.flags();
+        this.counters = flags + 4L * list.origins().size();
+        this.perCall = new int[list.counters()];
+        int count = factors.sides().size();
+        this.beforeWhole = list.inBeforeWhole();
+        this.startingSums = new int[count];
+        Arrays.setAll(startingSums, product -> list.inOfProducts(product + 1));
+        this.sums = new DeviceMatrix[count][slots];
+        this.firstRows = new long[slots];
+        GatedKernel first = factors.kernels().getFirst();
+        this.told = new SumTimeline(plan, list, factors.partType(), exchange.isStaged(), first);
+        owned.add(told);
+        Arrays.setAll(ends, i -> timed ? DeviceEvent.timed() : new DeviceEvent());
+        try (GpuStream stream = GpuStream.create()) {
+            for (int i = 0; i < count; i++) {
+                allocate(i, factors, stream);
+                if (!list.blocks().get(i).isEmpty()) {
+                    multiply(i, factors, buffers, deadlineNs);
+                }
+            }
+            for (int i = 0; i < (finish.joins() ? 1 : count); i++) {
+                result(i, factors.columns().get(i), finish, stream);
+            }
+        } catch (RuntimeException | Error e) {
+            close();
+            throw e;
+        }
+    }
+
+    private DeviceMatrix matrix(DType type, long rows, long cols, GpuStream stream) {
+        DeviceBuffer buffer =
+                DeviceBuffer.zeroed(DeviceMatrix.alignedBytes(type, rows, cols), stream);
+        owned.add(buffer);
+        return DeviceMatrix.in(buffer, type, rows, cols);
+    }
+
+    private void allocate(int i, Factors factors, GpuStream stream) {
+        for (int slot = 0; slot < slots; slot++) {
+            long[] rows = list.rowsOf(slot);
+            firstRows[slot] = rows[0];
+            if (rows[1] > 0) {
+                DType type = slot == Reduction.WHOLE ? DType.FP32 : factors.partType();
+                sums[i][slot] = matrix(type, rows[1], factors.columns().get(i), stream);
+            }
+        }
+    }
+
+    private void multiply(int i, Factors factors, CudaBuffers buffers, long deadlineNs) {
+        GatedKernel kernel = factors.kernels().get(i);
+        DeviceMatrix c = sums[i][Reduction.PARTIAL];
+        boolean starts = list.blocks().get(i).getFirst().flag() >= 0;
+        TileSchedule gated = TileSchedule.ofSums(list.blocks().get(i), kernel.shape());
+        List<RowRange> all = List.of(new RowRange(0, 0, 0, c.rows(), List.of(), false));
+        TileSchedule whole = TileSchedule.of(all, c.cols(), kernel.shape());
+        ready.add(product(kernel, whole, i, factors, c, starts, buffers, deadlineNs));
+        if (productFirst) {
+            products.add(ready.getLast());
+            return;
+        }
+        products.add(product(kernel, gated, i, factors, c, starts, buffers, deadlineNs));
+        told.watch(i, products.getLast(), kernel);
+        for (int signal : gated.signals()) {
+            if (signal >= 0) {
+                perCall[signal] += kernel.signalsPerTile();
+            }
+        }
+    }
+
+    private GatedProduct product(
+            GatedKernel kernel,
+            TileSchedule schedule,
+            int i,
+            Factors factors,
+            DeviceMatrix c,
+            boolean starts,
+            CudaBuffers buffers,
+            long deadlineNs) {
+        GatedProduct product =
+                new GatedProduct(
+                        kernel,
+                        schedule,
+                        new GatedProduct.Operands(
+                                factors.input().stream().map(List::of).toList(),
+                                factors.sides().get(i),
+                                factors.transposed().get(i),
+                                c),
+                        buffers.gates(deadlineNs),
+                        new GatedProduct.Sums(starts ? c : null, counters));
+        owned.add(product);
+        return product;
+    }
+
+    /** The rows of a result: made of sums, or those themselves if nothing is left to do. */
+    private void result(int i, long n, Finish finish, GpuStream stream) {
+        List<Parts> parts = list.results();
+        boolean inPlace =
+                finish.epilogue() == null
+                        && list.late().isEmpty()
+                        && parts.stream()
+                                .flatMap(part -> part.slots().stream())
+                                .allMatch(slot -> sums[i][slot].dtype() == finish.type())
+                        && parts.stream().allMatch(part -> part.slots().size() == 1)
+                        && parts.stream().map(Parts::slots).distinct().count() == 1;
+        if (inPlace) {
+            int slot = parts.getFirst().slots().getFirst();
+            long first = finish.firstRow() - firstRows[slot];
+            results.add(sums[i][slot].rows(first, finish.rows()));
+            return;
+        }
+        DeviceMatrix result = matrix(finish.type(), finish.rows(), n, stream);
+        results.add(result);
+        for (Parts part : parts) {
+            long first = part.row() - finish.firstRow();
+            List<DeviceMatrix> from = summed(i, part, finish.adding());
+            List<DeviceMatrix> second =
+                    finish.joins() ? summed(i + 1, part, finish.adding()) : List.of();
+            int flag = part.flags().get(finish.joins() ? i + 1 : i);
+            DeviceEpilogue.Rows rows =
+                    finish.last().rows(i, from, second, result.rows(first, part.rows()), first);
+            finished.add(new Made(rows, flag));
+            told.makes(part.row(), part.rows(), false, rows);
+            owned.add(rows);
+        }
+    }
+
+    /** What a result is made of: the parts, or their sum where that is sent to others as well. */
+    private List<DeviceMatrix> summed(int i, Parts part, DeviceEpilogue adding) {
+        List<DeviceMatrix> from = part.slots().stream().map(slot -> at(i, part, slot)).toList();
+        if (list.late().isEmpty() || part.slots().equals(List.of(Reduction.WHOLE))) {
+            return from;
+        }
+        DeviceMatrix whole = at(i, part, Reduction.WHOLE);
+        DeviceEpilogue.Rows rows = adding.rows(i, from, List.of(), whole, 0);
+        added.add(new Made(rows, part.flags().get(i)));
+        told.makes(part.row(), part.rows(), true, rows);
+        owned.add(rows);
+        return List.of(whole);
+    }
+
+    private DeviceMatrix at(int i, Parts part, int slot) {
+        return sums[i][slot].rows(part.row() - firstRows[slot], part.rows());
+    }
+
+    @Override
+    public void run(int call, View view, GpuStream stream, CallEvents events) {
+        brought = 0;
+        sent = 0;
+        enter(stream);
+        if (view == View.COMPUTE_ONLY) {
+            ready.forEach(product -> product.launch(call & 1, call, stream));
+            return;
+        }
+        exchange.begin(call, stream);
+        boolean multiplies = view == View.PIPELINED;
+        boolean counts = multiplies && !productFirst;
+        if (counts) {
+            counted++;
+        }
+        if (counts && !exchange.isStaged()) {
+            bring(Math.min(LEAD, startingSums[startingSums.length - 1]), call);
+        }
+        launched = 0;
+        for (int i = 0; multiplies && i < products.size(); i++) {
+            products.get(i).launch(call & 1, call, stream);
+            launched++;
+            if (counts && exchange.isStaged()) {
+                // The next grid would otherwise be pending behind one that waits for other ranks.
+                move(startingSums[i], call, true);
+            }
+        }
+        launched = Integer.MAX_VALUE;
+        if (multiplies && productFirst) {
+            events.gathered(call, stream);
+            enter(stream);
+        }
+        move(beforeWhole, call, counts);
+        if (multiplies) {
+            added.forEach(made -> make(made, call, stream));
+            if (!list.late().isEmpty()) {
+                left.record(stream);
+                out.forEach(left::join);
+            }
+        }
+        for (int i = 0; i < list.late().size(); i++) {
+            send(list.late().get(i), call, out.get(i & 1));
+        }
+        move(list.in().size(), call, counts);
+        if (multiplies) {
+            finished.forEach(made -> make(made, call, stream));
+        }
+        join(stream);
+        exchange.end();
+    }
+
+    /** All copies come after what is on {@code stream} now. */
+    private void enter(GpuStream stream) {
+        entered.record(stream);
+        in.forEach(entered::join);
+        out.forEach(entered::join);
+    }
+
+    /**
+     * Queues copies up to number {@code end} of those to this rank, and copies from it, in turn. A
+     * copy that waits comes behind what it waits for. Peers may wait for what leaves this rank
+     * before they send anything, so if copies in wait for them, all that can leave comes first.
+     */
+    private void move(int end, int call, boolean awaits) {
+        while (true) {
+            boolean all = exchange.isStaged() || brought == list.in().size();
+            int most = all ? Integer.MAX_VALUE : 1;
+            for (; most > 0 && canSend(); most--) {
+                GpuStream on = out.get(sent & 1);
+                Move move = list.out().get(sent++);
+                if (awaits || move.fromSlot() != Reduction.PARTIAL) {
+                    await(move, call, on);
+                }
+                send(move, call, on);
+            }
+            if (brought >= end) {
+                return;
+            }
+            bring(brought + 1, call);
+        }
+    }
+
+    private boolean canSend() {
+        if (sent == list.out().size()) {
+            return false;
+        }
+        Move next = list.out().get(sent);
+        return next.after() <= brought && next.product() < launched;
+    }
+
+    private void await(Move move, int call, GpuStream on) {
+        if (move.fromSlot() == Reduction.PARTIAL) {
+            // Acquire: pairs with the tiles' release in countStored.
+            int target = counted * perCall[move.word()];
+            CudaStreams.waitValue32(on.handle(), counters + 4L * move.word(), target);
+        } else {
+            CudaStreams.waitValue32(on.handle(), flags + 4L * move.word(), call);
+        }
+    }
+
+    private void bring(int end, int call) {
+        for (; brought < end; brought++) {
+            Move move = list.in().get(brought);
+            GpuStream on = in.get(brought & 1);
+            exchange.awaitArrival(move, call);
+            SumExchange.Place from = exchange.incoming(move, call);
+            DeviceMatrix to = sums[move.product()][move.slot()];
+            Copies.copyRows(
+                    to.at(move.row() - firstRows[move.slot()], move.col()),
+                    to.pitchBytes(),
+                    from.address(),
+                    from.pitchBytes(),
+                    move.cols() * to.dtype().bytes(),
+                    move.rows(),
+                    on);
+            CudaStreams.writeValue32(on.handle(), flags + 4L * move.word(), call);
+        }
+    }
+
+    private void send(Move move, int call, GpuStream on) {
+        DeviceMatrix from = sums[move.product()][move.fromSlot()];
+        SumExchange.Place to = exchange.outgoing(move, call);
+        Copies.copyRows(
+                to.address(),
+                to.pitchBytes(),
+                from.at(move.row() - firstRows[move.fromSlot()], move.col()),
+                from.pitchBytes(),
+                move.cols() * from.dtype().bytes(),
+                move.rows(),
+                on);
+        exchange.copiedOut(call, on);
+    }
+
+    private void make(Made made, int call, GpuStream stream) {
+        // The last copy of each of the two streams: all others have ended by then.
+        for (int flag = Math.max(0, made.flag() - 1); flag <= made.flag(); flag++) {
+            CudaStreams.waitValue32(stream.handle(), flags + 4L * flag, call);
+        }
+        made.rows().launch(stream);
+    }
+
+    private void join(GpuStream stream) {
+        for (int i = 0; i < ends.length; i++) {
+            ends[i].record(i < 2 ? in.get(i) : out.get(i - 2));
+            ends[i].join(stream);
+        }
+    }
+
+    @Override
+    public Timeline timeline(int call, View view, CallEvents events, long seenNs) {
+        if (view == View.COMPUTE_ONLY) {
+            return told.of(ready, events, call, null, seenNs);
+        }
+        boolean multiplies = view == View.PIPELINED;
+        long[] ns = new long[ends.length];
+        for (int i = 0; timed && i < ns.length; i++) {
+            ns[i] = ends[i].nsSince(events.beginOf(call));
+        }
+        SumTimeline.Moved moved =
+                new SumTimeline.Moved(
+                        productFirst && multiplies ? events.gatherNs(call) : 0,
+                        Math.max(ns[0], ns[1]),
+                        Math.max(ns[2], ns[3]));
+        Timeline device = told.of(multiplies ? products : List.of(), events, call, moved, seenNs);
+        if (device == null) {
+            return null;
+        }
+        List<Timeline.Track> tracks = new ArrayList<>(exchange.tracks(device.startNs()));
+        tracks.addAll(device.tracks());
+        return new Timeline(device.rank(), device.startNs(), device.elapsedNs(), tracks);
+    }
+
+    /** What the counters hold at the end of a call, for whoever has to end the waits for them. */
+    public LaneCounters awaited() {
+        Map<Integer, Counter> all = new HashMap<>();
+        for (int c = 0; c < perCall.length; c++) {
+            all.put(c, new Counter(list.origins().size() + c, perCall[c], 1));
+        }
+        return new LaneCounters(perCall.length, all, List.of());
+    }
+
+    /** What is at the other end of the host memory. */
+    public SumExchange exchange() {
+        return exchange;
+    }
+
+    @Override
+    public int blocks() {
+        return products.isEmpty() ? 0 : products.getFirst().blocks();
+    }
+
+    @Override
+    public int copies() {
+        return list.in().size() + list.out().size() + list.late().size();
+    }
+
+    @Override
+    public DeviceMatrix product(int index) {
+        return results.get(index);
+    }
+
+    @Override
+    public List<FailureReport.Sent> sent(int call) {
+        return exchange.sent(call);
+    }
+
+    @Override
+    public void close() {
+        // What a call that failed half-way has queued must not outlive the memory that it copies.
+        for (GpuStream each : List.of(in.getFirst(), in.getLast(), out.getFirst(), out.getLast())) {
+            left.record(each);
+            left.isDoneWithin(SETTLE_NS, () -> {});
+            each.close();
+        }
+        exchange.close();
+        SumRun.closeAll(owned);
+        Arrays.stream(ends).forEach(DeviceEvent::close);
+        entered.close();
+        left.close();
+    }
+}

@@ -1,0 +1,416 @@
+package dev.weft.cuda.op;
+
+import dev.weft.cuda.DeviceMatrix;
+import dev.weft.cuda.Gpu;
+import dev.weft.cuda.GpuStream;
+import dev.weft.cuda.exec.CudaBuffers;
+import dev.weft.cuda.exec.CudaEngine;
+import dev.weft.cuda.exec.DeviceLayout;
+import dev.weft.cuda.exec.DeviceOperands;
+import dev.weft.cuda.exec.SumCopyList;
+import dev.weft.cuda.exec.SumRun;
+import dev.weft.cuda.kernel.DeviceEpilogue;
+import dev.weft.cuda.kernel.GatedKernel;
+import dev.weft.cuda.kernel.TileShape;
+import dev.weft.fabric.Fabric;
+import dev.weft.fabric.transport.Agreement;
+import dev.weft.fabric.transport.Transport;
+import dev.weft.ffi.CudaMemory;
+import dev.weft.op.ReduceBuilder;
+import dev.weft.op.exec.ArrivalPlace;
+import dev.weft.op.exec.Description;
+import dev.weft.op.exec.EpilogueSteps;
+import dev.weft.op.exec.OperatorTrial;
+import dev.weft.plan.Chunks;
+import dev.weft.plan.Hosts;
+import dev.weft.plan.PlanChecker;
+import dev.weft.plan.RankPlan;
+import dev.weft.plan.Reduction;
+import dev.weft.plan.Reduction.Order;
+import dev.weft.plan.Shards;
+import dev.weft.plan.cut.Cut;
+import dev.weft.search.AutoChoice;
+import dev.weft.search.Candidate;
+import dev.weft.telemetry.Fallback;
+import dev.weft.tensor.DType;
+import dev.weft.tensor.Matrix;
+import dev.weft.time.WaitTime;
+import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.List;
+import java.util.stream.IntStream;
+
+/** Describes a {@link CudaMatmulReduce}. */
+public final class CudaMatmulReduceBuilder
+        extends ReduceBuilder<DeviceMatrix, CudaMatmulReduceBuilder> {
+
+    /** The kernels sum so many k at a time: K may be cut between them without a trace. */
+    private static final int SUM_QUANTUM = 16;
+
+    /** A copy of fewer bytes costs more than those. */
+    private static final long CHUNK_BYTES = 8L << 20;
+
+    /** What the kernel that adds can name. */
+    private static final int MOST_PARTS = 64;
+
+    /** Those that send sums; on a GPU they go through host memory. */
+    private static final List<Reduction> THROUGH_LANES =
+            List.of(Reduction.CHAIN, Reduction.MESH_PUSH);
+
+    private static final List<Reduction> THROUGH_HOST_MEMORY =
+            List.of(Reduction.CHAIN, Reduction.MESH_PUSH, Reduction.SEQUENTIAL);
+
+    private static final List<Reduction> BETWEEN_GPUS =
+            List.of(Reduction.DIRECT, Reduction.SEQUENTIAL);
+
+    private final Transport fabric;
+    private final Gpu gpu;
+    private final int rank;
+    private final List<DeviceOperands.Side> given = new ArrayList<>();
+    private Duration deadline = Duration.ofSeconds(30);
+    private boolean staged;
+
+    CudaMatmulReduceBuilder(Fabric fabric, Gpu gpu, int rank, boolean all) {
+        super(fabric, fabric == null ? rank : fabric.rank(), all);
+        this.fabric = fabric == null ? null : Transport.of(fabric);
+        this.gpu = gpu;
+        this.rank = fabric == null ? rank : fabric.rank();
+        if (fabric != null) {
+            this.deadline = fabric.deadline();
+        }
+    }
+
+    @Override
+    protected CudaMatmulReduceBuilder self() {
+        return this;
+    }
+
+    /** This rank's rows of a B in host memory, [its K, N], or [N, its K]; they are copied. */
+    public CudaMatmulReduceBuilder b(Matrix b, boolean transposed) {
+        given.add(new DeviceOperands.Side(b, null, transposed));
+        return side(b.describe(), b.dtype(), b.rows(), b.cols(), transposed);
+    }
+
+    /**
+     * This rank's rows of a B in device memory, [its K, N], or [N, its K]. It must stay. It is
+     * copied if other ranks read it, or if its rows are not aligned to 16 bytes.
+     */
+    @Override
+    public CudaMatmulReduceBuilder b(DeviceMatrix b, boolean transposed) {
+        given.add(new DeviceOperands.Side(null, b, transposed));
+        return side(b.describe(), b.dtype(), b.rows(), b.cols(), transposed);
+    }
+
+    @Override
+    public CudaMatmulReduceBuilder engine(String name) {
+        if (CudaEngine.named(name) != CudaEngine.GATED) {
+            throw new IllegalArgumentException(
+                    "engine %s for sums over ranks on a GPU: expected gated".formatted(name));
+        }
+        return this;
+    }
+
+    /** The longest wait for a chunk; by default that of the fabric, or 30 s. */
+    public CudaMatmulReduceBuilder deadline(Duration limit) {
+        this.deadline = CudaAllGatherMatmulBuilder.checkedDeadline(limit);
+        return this;
+    }
+
+    /**
+     * Sums go through host memory, as they do between hosts, even if the ranks could reach each
+     * other's GPUs: for GPUs of one host that cannot, and to try what several hosts do on one. The
+     * algorithms {@code chain} and {@code mesh-push} always do this.
+     */
+    public CudaMatmulReduceBuilder staged() {
+        if (fabric == null) {
+            throw new IllegalArgumentException(
+                    "staged ranks with peers in host memory: expected ranks of a fabric");
+        }
+        this.staged = true;
+        return this;
+    }
+
+    /** Whether sums go from rank to rank through host memory. */
+    private boolean isStaged(Sums wanted) {
+        return fabric != null
+                && fabric.size() > 1
+                && (staged || THROUGH_LANES.contains(wanted.algorithm()) || !fabric.sharesMemory());
+    }
+
+    /** Whether ranks read each other's GPU memory. */
+    private boolean isLinked(Sums wanted) {
+        return fabric != null && !isStaged(wanted);
+    }
+
+    /** Agrees with the other ranks, loads kernels and reserves memory. Collective. */
+    @Override
+    public CudaMatmulReduce prepare() {
+        try {
+            return prepareAgreed();
+        } catch (RuntimeException | Error e) {
+            if (fabric != null) {
+                fabric.fail(e);
+            }
+            throw e;
+        }
+    }
+
+    private CudaMatmulReduce prepareAgreed() {
+        Sums wanted = sums();
+        check(wanted);
+        Order order = order(wanted);
+        gpu.bind();
+        agree(order);
+        if (fabric != null) {
+            Agreement sides = new Agreement(fabric);
+            sides.on("whether sums go through host memory", bit(isStaged(wanted)));
+            // Kernels differ in their tiles and in how they sum; -Dweft.cuda.kernel sets one.
+            sides.on("the number of the kernel", GatedKernel.Kind.of(gpu).ordinal());
+            for (int i = 0; i < given.size(); i++) {
+                sides.on(
+                        "whether B number " + i + " is transposed", bit(given.get(i).transposed()));
+            }
+            sides.settle();
+        }
+        List<Candidate> candidates = new ArrayList<>();
+        for (Reduction each : tried(wanted, order)) {
+            candidates.add(
+                    Candidate.of(each.writer(wanted.inner(), wanted.all()), wanted.cut(), 0, 1));
+        }
+        if (candidates.size() == 1) {
+            return operator(wanted, order, candidates.getFirst());
+        }
+        try (GpuStream stream = GpuStream.create()) {
+            AutoChoice.Choice<CudaMatmulReduce> choice =
+                    AutoChoice.tried(
+                            fabric,
+                            candidates,
+                            new OperatorTrial<>(
+                                    one -> operator(wanted, order, one), a -> fill(a, stream)));
+            return choice.prepared().among(choice.candidates());
+        }
+    }
+
+    private static long bit(boolean value) {
+        return value ? 1 : 0;
+    }
+
+    private void check(Sums wanted) {
+        boolean plain = epilogueSteps().kinds().isEmpty();
+        CudaAllGatherMatmulBuilder.checkTypes(
+                wanted.aType(), plain ? wanted.outType() : DType.FP32, wanted.columns(), given);
+        long m = wanted.rows().totalRows();
+        long k = wanted.inner().totalRows();
+        if (k < 1 || m > CudaAllGatherMatmulBuilder.MAX_ROWS) {
+            throw new IllegalArgumentException(
+                    "a product of M %d and K %d on a GPU: expected K of at least 1, and M of at most %d"
+                            .formatted(m, k, CudaAllGatherMatmulBuilder.MAX_ROWS));
+        }
+        boolean linked = isLinked(wanted);
+        List<Reduction> possible = linked ? BETWEEN_GPUS : THROUGH_HOST_MEMORY;
+        // One rank alone sends nothing, whatever the algorithm.
+        boolean any = fabric != null && fabric.size() == 1;
+        if (wanted.algorithm() != Reduction.AUTO
+                && !any
+                && !possible.contains(wanted.algorithm())) {
+            throw new IllegalArgumentException(
+                    "algorithm %s on GPUs %s: expected one of %s"
+                            .formatted(
+                                    wanted.algorithm().label(),
+                                    fabric == null
+                                            ? "with peers in host memory"
+                                            : linked
+                                                    ? "that reach each other"
+                                                    : "that do not reach each other",
+                                    possible.stream().map(Reduction::label).toList()));
+        }
+    }
+
+    /** Sums can only be continued between the steps in which the kernels take k. */
+    private Order order(Sums wanted) {
+        boolean free = wanted.order() == null && wanted.algorithm() == Reduction.AUTO;
+        Order order = wanted.order() == null ? wanted.algorithm().order() : wanted.order();
+        if (order == Order.BY_RANK_BF16 && wanted.aType() != DType.BF16) {
+            throw new IllegalArgumentException(
+                    "order %s of %s operands on a GPU: expected bf16 operands"
+                            .formatted(order.label(), wanted.aType().label()));
+        }
+        if (order != Order.WHOLE) {
+            checkParts(wanted, order);
+            return order;
+        }
+        if (fits(SUM_QUANTUM)) {
+            return order;
+        }
+        String cut =
+                "GPUs sum %d k at a time, and K is cut into %s"
+                        .formatted(SUM_QUANTUM, wanted.inner());
+        if (!free) {
+            throw new IllegalArgumentException(
+                    cut + ": for order whole expected multiples, or order by-rank");
+        }
+        checkParts(wanted, Order.BY_RANK);
+        Fallback.tell("sums in order by-rank", cut + "; cut it at multiples for order whole");
+        return Order.BY_RANK;
+    }
+
+    private static void checkParts(Sums wanted, Order order) {
+        Shards inner = wanted.inner();
+        long parts = IntStream.range(0, inner.ranks()).filter(r -> inner.rows(r) > 0).count();
+        if (parts > MOST_PARTS) {
+            throw new IllegalArgumentException(
+                    "sums of %d ranks in order %s on a GPU: expected at most %d, or order whole"
+                            .formatted(parts, order.label(), MOST_PARTS));
+        }
+    }
+
+    private List<Reduction> tried(Sums wanted, Order order) {
+        if (wanted.algorithm() != Reduction.AUTO) {
+            return List.of(wanted.algorithm());
+        }
+        if (isLinked(wanted)) {
+            return List.of(order == Order.WHOLE ? Reduction.DIRECT : Reduction.SEQUENTIAL);
+        }
+        return order == Order.WHOLE
+                ? List.of(Reduction.CHAIN)
+                : List.of(Reduction.MESH_PUSH, Reduction.SEQUENTIAL);
+    }
+
+    /** Something to multiply in a trial. */
+    private static void fill(DeviceMatrix a, GpuStream stream) {
+        long bytes = a.rows() * a.pitchBytes();
+        if (bytes > 0) {
+            CudaMemory.fill8Async(a.address(), OperatorTrial.ORDINARY, bytes, stream.handle());
+            stream.synchronize();
+        }
+    }
+
+    private List<RankPlan> plans(Sums wanted, Candidate candidate, long tileRows) {
+        long n = wanted.columns().stream().mapToLong(Long::longValue).sum();
+        Cut cut = wanted.cut();
+        long splits = Math.max(1, cut.splitsPerRank());
+        long chunk = Math.max(1, Math.ceilDiv(wanted.rows().maxRows(), splits));
+        if (cut.chunkRows() > 0) {
+            chunk = cut.chunkRows();
+        } else if (cut.splitsPerRank() == 0) {
+            // Rows of tiles, enough for a copy but few of a shard.
+            long fitting = CHUNK_BYTES / (tileRows * n * Float.BYTES);
+            chunk = tileRows * Math.clamp(fitting, 1, Math.max(1, chunk / (4 * tileRows)));
+        }
+        int ranks = wanted.rows().ranks();
+        Hosts hosts = fabric == null ? Hosts.one(ranks) : fabric.hosts();
+        Chunks chunks = Chunks.byRows(wanted.rows(), n, chunk, chunk);
+        List<RankPlan> plans = candidate.algorithm().plans(chunks, 1, hosts);
+        return Description.agreed(
+                plans,
+                fabric,
+                () -> PlanChecker.checkGiven(plans, hosts, wanted.inner(), wanted.all()));
+    }
+
+    private CudaMatmulReduce operator(Sums wanted, Order order, Candidate candidate) {
+        Deque<AutoCloseable> made = new ArrayDeque<>();
+        try (GpuStream stream = GpuStream.create()) {
+            boolean linked = isLinked(wanted);
+            DType partType = order == Order.BY_RANK_BF16 ? DType.BF16 : DType.FP32;
+            // Only in this order do grids wait for other ranks.
+            boolean waits = isStaged(wanted) && order == Order.WHOLE;
+            int share = waits ? CudaAllGatherMatmulFactory.sharers(fabric, gpu) : 0;
+            List<GatedKernel> kernels = kernels(wanted, partType, share > 1 ? share : 0);
+            TileShape shape = kernels.getFirst().shape();
+            List<RankPlan> plans = plans(wanted, candidate, shape.rows());
+            RankPlan plan = plans.get(rank);
+            SumRun.Finish finish = finish(wanted, made);
+            DeviceOperands sides = new DeviceOperands();
+            made.push(sides);
+            for (DeviceOperands.Side side : given) {
+                sides.addSide(side, linked, stream);
+            }
+            SumCopyList list =
+                    linked
+                            ? null
+                            : SumCopyList.of(
+                                    plan,
+                                    wanted.columns(),
+                                    wanted.all(),
+                                    shape,
+                                    fabric != null,
+                                    partType != DType.FP32);
+            CudaBuffers buffers =
+                    new CudaBuffers(
+                            new DeviceLayout(
+                                    wanted.rows(),
+                                    wanted.aType(),
+                                    wanted.inner().rows(rank),
+                                    ArrivalPlace.ROWS),
+                            rank,
+                            list == null ? 0 : list.origins().size() + list.counters(),
+                            stream);
+            made.push(buffers);
+            SumRun.Factors factors =
+                    new SumRun.Factors(
+                            kernels,
+                            partType,
+                            List.of(buffers.gathered(0), buffers.gathered(1)),
+                            sides.sides(),
+                            given.stream().map(DeviceOperands.Side::transposed).toList(),
+                            wanted.columns());
+            CudaMatmulReduceParts parts =
+                    new CudaMatmulReduceParts(
+                            fabric,
+                            gpu,
+                            rank,
+                            plans,
+                            wanted.inner(),
+                            wanted.all(),
+                            factors,
+                            finish,
+                            buffers,
+                            WaitTime.nanoseconds(deadline),
+                            made);
+            return linked
+                    ? parts.linked(kernels(wanted, finish.type(), 0))
+                    : parts.throughHostMemory(list);
+        } catch (RuntimeException | Error e) {
+            CudaAllGatherMatmulBuilder.closeAll(made, e);
+            throw e;
+        }
+    }
+
+    private SumRun.Finish finish(Sums wanted, Deque<AutoCloseable> made) {
+        EpilogueSteps steps = epilogueSteps();
+        Shards rows = wanted.rows();
+        long firstRow = wanted.all() ? 0 : rows.firstRow(rank);
+        long count = wanted.all() ? rows.totalRows() : rows.rows(rank);
+        EpilogueSteps none = new EpilogueSteps("", List.of(), List.of(), null, 0);
+        DeviceEpilogue adding = new DeviceEpilogue(gpu, none, count);
+        made.push(adding);
+        DeviceEpilogue epilogue = null;
+        if (!steps.kinds().isEmpty()) {
+            epilogue = new DeviceEpilogue(gpu, steps, count);
+            made.push(epilogue);
+        }
+        return new SumRun.Finish(
+                adding, epilogue, steps.joins(), wanted.outType(), firstRow, count);
+    }
+
+    /**
+     * @param share ranks whose grids wait on this GPU at the same time; 0 if none waits for another
+     */
+    private List<GatedKernel> kernels(Sums wanted, DType out, int share) {
+        List<GatedKernel> kernels = new ArrayList<>();
+        for (DeviceOperands.Side side : given) {
+            kernels.add(
+                    GatedKernel.withSums(
+                            gpu,
+                            wanted.aType(),
+                            out,
+                            side.transposed(),
+                            wanted.rows(),
+                            wanted.computeWorkers(),
+                            share));
+        }
+        return kernels;
+    }
+}

@@ -1,0 +1,144 @@
+package dev.weft.cuda.op;
+
+import dev.weft.cuda.Gpu;
+import dev.weft.cuda.exec.CallEvents;
+import dev.weft.cuda.exec.CopyList;
+import dev.weft.cuda.exec.CudaBuffers;
+import dev.weft.cuda.exec.DirectSums;
+import dev.weft.cuda.exec.HostPeerSums;
+import dev.weft.cuda.exec.HostPeers;
+import dev.weft.cuda.exec.HostSums;
+import dev.weft.cuda.exec.LaneCounters;
+import dev.weft.cuda.exec.Peers;
+import dev.weft.cuda.exec.StagedPeers;
+import dev.weft.cuda.exec.StagedSums;
+import dev.weft.cuda.exec.SumCopyList;
+import dev.weft.cuda.exec.SumExchange;
+import dev.weft.cuda.exec.SumRun;
+import dev.weft.cuda.kernel.GatedKernel;
+import dev.weft.cuda.kernel.Origin;
+import dev.weft.fabric.transport.Transport;
+import dev.weft.op.exec.SumMemory;
+import dev.weft.plan.RankPlan;
+import dev.weft.plan.Shards;
+import dev.weft.tensor.DType;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.List;
+
+/**
+ * What a {@link CudaMatmulReduce} is made of, for either way in which ranks reach each other. Used
+ * by the thread that prepares the operator.
+ *
+ * @param fabric null if the peers are host memory
+ * @param inner how K is spread over the ranks
+ * @param all whether every rank gets all rows
+ * @param made what is to be closed if preparing fails, the latest first
+ */
+record CudaMatmulReduceParts(
+        Transport fabric,
+        Gpu gpu,
+        int rank,
+        List<RankPlan> plans,
+        Shards inner,
+        boolean all,
+        SumRun.Factors factors,
+        SumRun.Finish finish,
+        CudaBuffers buffers,
+        long deadlineNs,
+        Deque<AutoCloseable> made) {
+
+    private RankPlan plan() {
+        return plans.get(rank);
+    }
+
+    /** Sums go through host memory. Collective if there is a fabric. */
+    CudaMatmulReduce throughHostMemory(SumCopyList list) {
+        long[] own = {buffers.address(0), buffers.address(1)};
+        List<AutoCloseable> memory = memory();
+        Peers peers;
+        SumExchange exchange;
+        long patienceNs = deadlineNs;
+        if (fabric == null) {
+            peers = new HostPeers(rank, DType.FP32, 0, 0, own, buffers.flags());
+            made.push(peers);
+            exchange =
+                    new HostPeerSums(list, factors.columns(), factors.partType(), plan().ranks());
+        } else {
+            SumMemory host = new SumMemory(fabric, plans, inner, null, factors.partType());
+            peers = new StagedPeers(fabric, host.region(), host.sumsAt(), own, buffers.flags());
+            made.push(peers);
+            long productNs = CallEvents.productNs(work());
+            exchange = new StagedSums(fabric, host, plan(), list, factors.columns(), productNs);
+            patienceNs = StagedPeers.patienceNs(deadlineNs);
+        }
+        HostSums sums = new HostSums(plan(), list, exchange, factors, buffers, finish, patienceNs);
+        made.push(sums);
+        return operator(list.origins(), sums.awaited(), peers, sums, memory);
+    }
+
+    /**
+     * Ranks read each other's GPU memory. Collective.
+     *
+     * @param last kernels that write the results' type, by product
+     */
+    CudaMatmulReduce linked(List<GatedKernel> last) {
+        boolean inPlace = plan().storage() == RankPlan.Storage.SUMS_IN_PLACE;
+        Shards rows = plan().chunks().shards();
+        DirectSums sums =
+                new DirectSums(
+                        fabric,
+                        gpu,
+                        new DirectSums.Ranks(rows, inner, all, inPlace),
+                        factors,
+                        last,
+                        finish,
+                        buffers,
+                        deadlineNs);
+        List<AutoCloseable> memory = memory();
+        memory.addAll(sums.memory());
+        made.addAll(sums.memory());
+        made.push(sums.peers());
+        made.push(sums);
+        return operator(List.of(), null, sums.peers(), sums, memory);
+    }
+
+    /** What the operator closes last, of what has been made so far; the buffers it knows. */
+    private List<AutoCloseable> memory() {
+        List<AutoCloseable> memory = new ArrayList<>(made);
+        memory.remove(buffers);
+        return memory;
+    }
+
+    private CudaMatmulReduce operator(
+            List<Origin> origins,
+            LaneCounters counters,
+            Peers peers,
+            SumRun sums,
+            List<AutoCloseable> memory) {
+        CallEvents events =
+                new CallEvents(
+                        plan(),
+                        new CopyList(List.of(), List.of(), origins),
+                        peers::worldRank,
+                        buffers,
+                        counters,
+                        fabric == null ? () -> {} : fabric::worked,
+                        fabric == null ? () -> {} : fabric::checkPeers,
+                        deadlineNs,
+                        work());
+        made.push(events);
+        if (fabric != null) {
+            // Nobody reads what a peer has before all are there.
+            fabric.barrier();
+        }
+        return new CudaMatmulReduce(
+                gpu, fabric, plans, plan(), all, finish, buffers, peers, sums, memory, events);
+    }
+
+    /** Multiply-adds of a call, twice. */
+    private double work() {
+        long n = factors.columns().stream().mapToLong(Long::longValue).sum();
+        return 2.0 * plan().chunks().shards().totalRows() * inner.totalRows() * n;
+    }
+}
