@@ -86,10 +86,6 @@ module dev.weft {
     exports dev.weft.gemm to
             dev.weft.cli;
 
-    // For timelines in records.
-    exports dev.weft.op.exec to
-            dev.weft.cli;
-
     // For inputs that the command generates.
     exports dev.weft.tensor.data to
             dev.weft.cli;

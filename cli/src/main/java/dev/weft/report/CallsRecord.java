@@ -2,6 +2,7 @@ package dev.weft.report;
 
 import static dev.weft.report.Text.text;
 
+import dev.weft.json.JsonField;
 import dev.weft.op.Timeline;
 import dev.weft.op.Timeline.Span;
 import dev.weft.op.Timeline.Track;
@@ -18,17 +19,16 @@ import java.util.Set;
  *
  * @param calls at least one
  */
-public record CallsRecord(int rank, int ranks, List<Call> calls) {
+public record CallsRecord(
+        int rank,
+        @JsonField(least = 1, most = RunRecord.MAX_RANKS) int ranks,
+        @JsonField(some = true) List<Call> calls) {
 
     /** A call, or the program's own work. */
-    public record Call(String name, Timeline timeline) {
-
-        private long startNs() {
-            return timeline.startNs();
-        }
+    public record Call(String name, long startNs, long elapsedNs, List<Track> tracks) {
 
         private long endNs() {
-            return timeline.startNs() + timeline.elapsedNs();
+            return startNs + elapsedNs;
         }
     }
 
@@ -124,7 +124,7 @@ public record CallsRecord(int rank, int ranks, List<Call> calls) {
         long endNs = Collections.max(calls, Comparator.comparingLong(Call::endNs)).endNs();
         List<Track> tracks = new ArrayList<>();
         for (Call call : calls) {
-            for (Track track : call.timeline().tracks()) {
+            for (Track track : call.tracks()) {
                 add(track, call.startNs() - startNs, tracks);
             }
         }

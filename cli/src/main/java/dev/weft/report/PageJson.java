@@ -8,6 +8,7 @@ import com.fasterxml.jackson.core.io.CharacterEscapes;
 import com.fasterxml.jackson.core.io.SerializedString;
 import com.fasterxml.jackson.core.json.JsonWriteFeature;
 import dev.weft.json.Json;
+import dev.weft.json.RecordJson;
 import dev.weft.op.Timeline;
 import java.io.IOException;
 import java.io.Writer;

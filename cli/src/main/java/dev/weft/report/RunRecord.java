@@ -1,6 +1,7 @@
 package dev.weft.report;
 
 import dev.weft.fabric.ReplicaGroups;
+import dev.weft.json.JsonField;
 import dev.weft.op.Timeline;
 import java.util.List;
 
@@ -23,6 +24,8 @@ public record RunRecord(
         Predicted predicted) {
 
     public static final String SCHEMA = "weft.run/1";
+
+    static final int MAX_RANKS = 1 << 20;
 
     public RunRecord {
         ranks = List.copyOf(ranks);
@@ -96,8 +99,8 @@ public record RunRecord(
      *     otherwise null
      */
     public record Problem(
-            int ranks,
-            int groups,
+            @JsonField(least = 1, most = MAX_RANKS) int ranks,
+            @JsonField(least = 1) int groups,
             long m,
             long k,
             long n,
@@ -107,15 +110,20 @@ public record RunRecord(
             String rhs,
             boolean transposeB,
             String data,
-            long seed,
-            String replicaGroups,
-            String epilogue,
-            String op,
-            String kParts,
-            String scales) {
+            @JsonField(least = JsonField.ANY) long seed,
+            @JsonField(optional = true) String replicaGroups,
+            @JsonField(optional = true) String epilogue,
+            @JsonField(optional = true) String op,
+            @JsonField(optional = true) String kParts,
+            @JsonField(optional = true) String scales) {
 
         /** The operator that gathers rows. */
         public static final String GATHER = "allgather-matmul";
+
+        public Problem {
+            // Records of earlier versions have none.
+            op = op == null ? GATHER : op;
+        }
 
         /** Whether each rank has a part of K, and their products are summed. */
         public boolean isSummed() {
@@ -169,18 +177,18 @@ public record RunRecord(
             String requestedAlgorithm,
             String algorithm,
             String launcher,
-            List<Integer> hosts,
+            @JsonField(least = 1, most = MAX_RANKS, some = true) List<Integer> hosts,
             String device,
-            String machine,
-            Long linkBitsPerSecond,
-            String peers,
+            @JsonField(optional = true) String machine,
+            @JsonField(optional = true) Long linkBitsPerSecond,
+            @JsonField(optional = true) String peers,
             String engine,
             int computeWorkers,
             int lanes,
-            double progressCpu,
+            @JsonField(optional = true) double progressCpu,
             int warmup,
-            int iterations,
-            String order) {
+            @JsonField(least = 1) int iterations,
+            @JsonField(optional = true) String order) {
 
         /** The algorithm without overlap. */
         public static final String SEQUENTIAL = "sequential";
@@ -210,5 +218,10 @@ public record RunRecord(
 
     /** Where it ran, without names of hosts, users or paths. */
     public record Environment(
-            String weft, String java, String os, String arch, int cores, String started) {}
+            String weft,
+            String java,
+            String os,
+            String arch,
+            @JsonField(least = 1) int cores,
+            String started) {}
 }

@@ -1,119 +1,156 @@
 package dev.weft.report;
 
 import com.fasterxml.jackson.core.JsonGenerator;
-import dev.weft.json.Json;
-import dev.weft.op.exec.TimelineJson;
+import dev.weft.json.JsonField;
+import dev.weft.json.RecordJson;
+import dev.weft.op.Timeline;
 import java.io.IOException;
+import java.util.List;
 
-/** Writes a run record as JSON; field names and units are those of docs/run-record.md. */
-public final class RunRecordJson {
+/**
+ * A run record as its file has it: field names, order and units are those of docs/run-record.md.
+ */
+public record RunRecordJson(
+        String schema,
+        @JsonField(optional = true) String label,
+        @JsonField(derived = true) boolean simulated,
+        RunRecord.Problem problem,
+        @JsonField(flat = true) Measured measured,
+        @JsonField(optional = true) Verified verification,
+        @JsonField(some = true) List<Rank> ranks,
+        RunRecord.Environment environment) {
 
-    private final JsonGenerator json;
+    /** How a run was executed, its views and their results. */
+    record Measured(
+            @JsonField(flat = true) RunRecord.Execution execution,
+            AllViews views,
+            @JsonField(derived = true) double speedup,
+            @JsonField(derived = true) double overlapEfficiency,
+            @JsonField(derived = true) double limitFraction,
+            double tflops,
+            @JsonField(derived = true) Conclusion conclusion,
+            @JsonField(omitted = true) Predicted predicted) {
 
-    private RunRecordJson(JsonGenerator json) {
-        this.json = json;
+        static Measured of(RunRecord record) {
+            Views views = record.views();
+            RunRecord.Predicted other = record.predicted();
+            return new Measured(
+                    record.execution(),
+                    AllViews.of(views),
+                    views.speedup(),
+                    views.overlapEfficiency().orElse(Double.NaN),
+                    views.limitFraction(),
+                    record.tflops(),
+                    Conclusion.of(record),
+                    other == null
+                            ? null
+                            : new Predicted(other.machine(), AllViews.of(other.views())));
+        }
+    }
+
+    record Predicted(String machine, AllViews views) {}
+
+    record AllViews(
+            View computeOnly,
+            View commOnly,
+            Sequential sequential,
+            View pipelined,
+            @JsonField(omitted = true) View baseline) {
+
+        private static AllViews of(Views views) {
+            return new AllViews(
+                    View.of(views.computeOnly()),
+                    View.of(views.commOnly()),
+                    new Sequential(
+                            View.of(views.sequential()),
+                            View.of(views.sequentialComm()),
+                            View.of(views.sequentialCompute())),
+                    View.of(views.pipelined()),
+                    views.ofExample() ? View.of(views.baseline()) : null);
+        }
+
+        Views views(boolean predicted) {
+            return new Views(
+                    computeOnly.samples(),
+                    commOnly.samples(),
+                    sequential.all.samples(),
+                    sequential.comm.samples(),
+                    sequential.compute.samples(),
+                    pipelined.samples(),
+                    predicted,
+                    baseline == null ? null : baseline.samples());
+        }
+    }
+
+    record Sequential(@JsonField(flat = true) View all, View comm, View compute) {}
+
+    record View(
+            @JsonField(derived = true) double medianUs,
+            @JsonField(derived = true) double meanUs,
+            @JsonField(derived = true) double spreadUs,
+            @JsonField(some = true) List<Double> samplesUs) {
+
+        private static View of(Samples samples) {
+            return new View(samples.median(), samples.mean(), samples.spread(), samples.us());
+        }
+
+        private Samples samples() {
+            return new Samples(samplesUs);
+        }
+    }
+
+    record Verified(
+            @JsonField(derived = true) boolean passed,
+            @JsonField(flat = true) Verification verification) {}
+
+    /** The reader checks that rank and group are the problem's. */
+    record Rank(
+            @JsonField(least = Integer.MIN_VALUE) int rank,
+            @JsonField(least = Integer.MIN_VALUE) int group,
+            long shardRows,
+            long chunkRows,
+            long startNs,
+            long elapsedNs,
+            List<Timeline.Track> tracks) {
+
+        private static Rank of(RunRecord.Rank rank) {
+            Timeline timeline = rank.timeline();
+            return new Rank(
+                    rank.rank(),
+                    rank.group(),
+                    rank.shardRows(),
+                    rank.chunkRows(),
+                    timeline.startNs(),
+                    timeline.elapsedNs(),
+                    timeline.tracks());
+        }
     }
 
     /** Writes the record's fields into the open object. */
     public static void write(RunRecord record, JsonGenerator json) throws IOException {
-        new RunRecordJson(json).write(record);
-    }
-
-    private void write(RunRecord record) throws IOException {
-        json.writeStringField("schema", RunRecord.SCHEMA);
-        json.writeStringField("label", record.label());
-        json.writeBooleanField("simulated", record.simulated());
-        RecordJson.field(json, "problem", record.problem());
-        measured(record);
-        verification(record.verification());
-        json.writeArrayFieldStart("ranks");
-        for (RunRecord.Rank rank : record.ranks()) {
-            rank(rank);
-        }
-        json.writeEndArray();
-        RecordJson.field(json, "environment", record.environment());
+        Verification verification = record.verification();
+        RunRecordJson all =
+                new RunRecordJson(
+                        RunRecord.SCHEMA,
+                        record.label(),
+                        record.simulated(),
+                        record.problem(),
+                        Measured.of(record),
+                        verification == null
+                                ? null
+                                : new Verified(verification.passed(), verification),
+                        record.ranks().stream().map(Rank::of).toList(),
+                        record.environment());
+        RecordJson.fields(json, all);
     }
 
     /** Writes how a record was measured, its views and their results into the open object. */
     public static void measured(RunRecord record, JsonGenerator json) throws IOException {
-        new RunRecordJson(json).measured(record);
-    }
-
-    private void measured(RunRecord record) throws IOException {
-        RecordJson.fields(json, record.execution());
-        views(record.views());
-        json.writeNumberField("speedup", record.views().speedup());
-        Json.numberOrNull(
-                json, "overlapEfficiency", record.views().overlapEfficiency().orElse(Double.NaN));
-        json.writeNumberField("limitFraction", record.views().limitFraction());
-        json.writeNumberField("tflops", record.tflops());
-        RecordJson.field(json, "conclusion", Conclusion.of(record));
-        if (record.predicted() != null) {
-            json.writeObjectFieldStart("predicted");
-            json.writeStringField("machine", record.predicted().machine());
-            views(record.predicted().views());
-            json.writeEndObject();
-        }
-    }
-
-    private void views(Views views) throws IOException {
-        json.writeObjectFieldStart("views");
-        view("computeOnly", views.computeOnly());
-        view("commOnly", views.commOnly());
-        json.writeObjectFieldStart("sequential");
-        samples(views.sequential(), json);
-        view("comm", views.sequentialComm());
-        view("compute", views.sequentialCompute());
-        json.writeEndObject();
-        view("pipelined", views.pipelined());
-        if (views.baseline() != null) {
-            view("baseline", views.baseline());
-        }
-        json.writeEndObject();
-    }
-
-    private void view(String name, Samples samples) throws IOException {
-        json.writeObjectFieldStart(name);
-        samples(samples, json);
-        json.writeEndObject();
+        RecordJson.fields(json, Measured.of(record));
     }
 
     /** Writes the fields of a view into the open object. */
     public static void samples(Samples samples, JsonGenerator json) throws IOException {
-        json.writeNumberField("medianUs", samples.median());
-        json.writeNumberField("meanUs", samples.mean());
-        json.writeNumberField("spreadUs", samples.spread());
-        RecordJson.field(json, "samplesUs", samples.us());
-    }
-
-    private void verification(Verification verification) throws IOException {
-        if (verification == null) {
-            json.writeNullField("verification");
-            return;
-        }
-        json.writeObjectFieldStart("verification");
-        json.writeBooleanField("passed", verification.passed());
-        RecordJson.field(json, "promise", verification.promise());
-        RecordJson.field(json, "gatheredExact", verification.gatheredExact());
-        json.writeBooleanField("bitwiseEqualToUnfused", verification.bitwiseEqualToUnfused());
-        json.writeBooleanField("withinBound", verification.withinBound());
-        RecordJson.field(json, "seedRulePassed", verification.seedRulePassed());
-        json.writeNumberField("maxAbsErr", verification.maxAbsErr());
-        json.writeNumberField("relErr", verification.relErr());
-        json.writeNumberField("checkedRows", verification.checkedRows());
-        json.writeNumberField("totalRows", verification.totalRows());
-        json.writeBooleanField("freivalds", verification.freivalds());
-        json.writeNumberField("notFinite", verification.notFinite());
-        json.writeEndObject();
-    }
-
-    private void rank(RunRecord.Rank rank) throws IOException {
-        json.writeStartObject();
-        json.writeNumberField("rank", rank.rank());
-        json.writeNumberField("group", rank.group());
-        json.writeNumberField("shardRows", rank.shardRows());
-        json.writeNumberField("chunkRows", rank.chunkRows());
-        TimelineJson.write(json, rank.timeline());
-        json.writeEndObject();
+        RecordJson.fields(json, View.of(samples));
     }
 }

@@ -4,6 +4,7 @@ import com.fasterxml.jackson.core.JsonGenerator;
 import dev.weft.json.ElementPerLine;
 import dev.weft.json.Json;
 import dev.weft.json.JsonObject;
+import dev.weft.json.RecordJson;
 import dev.weft.op.Timeline;
 import dev.weft.op.Timeline.Kind;
 import java.io.IOException;

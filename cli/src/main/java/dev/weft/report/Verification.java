@@ -1,5 +1,6 @@
 package dev.weft.report;
 
+import dev.weft.json.JsonField;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -25,16 +26,16 @@ import java.util.List;
  */
 public record Verification(
         Promise promise,
-        Boolean gatheredExact,
+        @JsonField(optional = true) Boolean gatheredExact,
         boolean bitwiseEqualToUnfused,
         boolean withinBound,
-        Boolean seedRulePassed,
-        double maxAbsErr,
-        double relErr,
+        @JsonField(optional = true) Boolean seedRulePassed,
+        @JsonField(least = JsonField.ANY) double maxAbsErr,
+        @JsonField(least = JsonField.ANY) double relErr,
         long checkedRows,
         long totalRows,
         boolean freivalds,
-        long notFinite) {
+        @JsonField(optional = true) long notFinite) {
 
     public boolean passed() {
         return isNotFalse(gatheredExact) && bitsAsPromised() && passedLoosely();

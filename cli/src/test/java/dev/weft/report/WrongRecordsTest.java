@@ -108,7 +108,7 @@ class WrongRecordsTest {
                 "views.sequential.compute.samplesUs|3|views.sequential.compute.samplesUs is 3",
                 "tflops|1e999|tflops",
                 "tflops|-1|tflops",
-                "verification.promise|\"none\"|verification.promise is unknown: none",
+                "verification.promise|\"none\"|verification.promise is \"none\": expected one of bitwise,",
                 "verification.withinBound|null|verification.withinBound is null: expected true",
                 "verification.checkedRows|-1|verification.checkedRows is -1: expected",
                 "verification.totalRows|-1|verification.totalRows is -1: expected",
@@ -162,36 +162,36 @@ class WrongRecordsTest {
                         .startsWith("r.json: ranks[2].tracks[0].spans name a rank"));
     }
 
-    /** Spans are read apart from the rest, and say which one it is and where it stands. */
+    /** Spans are read apart from the rest. */
     @ParameterizedTest
     @CsvSource(
             delimiter = '|',
             quoteCharacter = '\u0001',
             value = {
-                "kind|\"sleep\"|has the unknown kind sleep",
+                "kind|\"sleep\"|kind is \"sleep\": expected one of stage, wait, transfer, compute",
                 "kind|null|kind",
                 "kind|3|kind",
-                "source|-1|has source -1: expected 0 to",
-                "source|3000000000|has source 3000000000: expected 0 to",
+                "source|-1|source is -1: expected a whole number from 0 to",
+                "source|3000000000|source is 3000000000: expected a whole number from 0 to",
                 "source|99999999999999999999999|99999999999999999999999",
-                "peer|-1|has peer -1: expected 0 to",
+                "peer|-1|peer is -1: expected a whole number from 0 to",
                 "peer|\"0\"|peer",
-                "to|-2|has to -2: expected -1 to",
+                "to|-2|to is -2: expected a whole number from -1 to",
                 "to|1.5|to",
-                "chunk|-2|has chunk -2: expected -1 to",
-                "firstRow|-1|has firstRow -1: expected 0 to",
-                "rows|-1|has rows -1: expected 0 to",
+                "chunk|-2|chunk is -2: expected a whole number from -1 to",
+                "firstRow|-1|firstRow is -1: expected a whole number from 0 to",
+                "rows|-1|rows is -1: expected a whole number from 0 to",
                 "rows|[]|rows",
-                "bytes|-1|has bytes -1: expected 0 to",
-                "bytes|9223372036854775807|has bytes 9223372036854775807: expected 0 to",
-                "startNs|-1|has startNs -1: expected 0 to",
+                "bytes|-1|bytes is -1: expected a whole number from 0 to",
+                "bytes|9223372036854775807|bytes is 9223372036854775807: expected a whole number from 0 to",
+                "startNs|-1|startNs is -1: expected a whole number from 0 to",
                 "startNs|null|startNs",
-                "endNs|1000|ends at 1000, before its start at 30000"
+                "endNs|1000|endNs is 1000: expected its startNs, 30000, or more"
             })
     void aWrongFieldOfASpanIsNamed(String field, String value, String expected) {
         String message =
                 refused(JsonText.with(small(), "ranks.1.tracks.0.spans.1." + field, value));
-        assertTrue(message.contains("line "), message);
+        assertTrue(message.startsWith("r.json: ranks[1].tracks[0].spans[1]." + field), message);
         assertTrue(message.contains(expected), message);
     }
 
@@ -199,7 +199,7 @@ class WrongRecordsTest {
     @ValueSource(strings = {"3", "null", "\"x\"", "[]", "{}"})
     void whatIsNoSpanIsRefused(String value) {
         String message = refused(JsonText.with(small(), "ranks.1.tracks.0.spans.1", value));
-        assertTrue(message.contains("span 1 in line 1 has "), message);
+        assertTrue(message.startsWith("r.json: ranks[1].tracks[0].spans[1]"), message);
     }
 
     @ParameterizedTest
@@ -280,7 +280,10 @@ class WrongRecordsTest {
     @ValueSource(strings = {"kind", "source", "peer", "firstRow", "rows", "startNs", "endNs"})
     void noFieldThatASpanNeedsMayBeMissing(String field) {
         String message = refused(JsonText.without(small(), "ranks.1.tracks.0.spans.1." + field));
-        assertTrue(message.contains("span 1 in line 1 has no " + field), message);
+        assertTrue(
+                message.startsWith(
+                        "r.json: ranks[1].tracks[0].spans[1]." + field + " is missing: expected"),
+                message);
     }
 
     @Test

@@ -19,7 +19,9 @@ import java.util.Locale;
 import java.util.Set;
 import java.util.function.BiFunction;
 import java.util.function.DoublePredicate;
+import java.util.function.Function;
 import java.util.function.Supplier;
+import java.util.regex.Pattern;
 
 /**
  * An object in a JSON text. Fields are read by name and kind; an unexpected value is an {@link
@@ -32,20 +34,20 @@ public final class JsonObject {
     /** More than anything that is counted or timed; a double holds it exactly. */
     public static final long MOST = 1L << 53;
 
-    /** Reads some arrays in its own way: they may be too large to keep as a tree. */
-    @FunctionalInterface
-    public interface ArrayReader {
-
-        /** Reads the array at the parser's current token; null leaves it to the tree. */
-        Object read(String field, JsonParser parser) throws IOException;
-    }
+    /**
+     * Arrays that are too large to keep as a tree: each of their objects is read at once.
+     *
+     * @param path of the arrays, such as {@code tracks[3].spans}
+     * @param reader of an element
+     */
+    public record LargeArrays(Pattern path, Function<JsonObject, ?> reader) {}
 
     private final String origin;
     private final String path;
     private final Fields fields;
     private final Set<String> asked = new LinkedHashSet<>();
 
-    private JsonObject(String origin, String path, Fields fields) {
+    JsonObject(String origin, String path, Fields fields) {
         this.origin = origin;
         this.path = path;
         this.fields = fields;
@@ -57,17 +59,21 @@ public final class JsonObject {
      * @param origin the name of the text in messages
      */
     public static JsonObject parse(String origin, byte[] json) {
-        return read(origin, new ByteArrayInputStream(json), (field, parser) -> null);
+        return read(origin, new ByteArrayInputStream(json), null);
     }
 
-    /** Reads one object from a stream, which is closed. */
-    public static JsonObject read(String origin, InputStream in, ArrayReader arrays) {
+    /**
+     * Reads one object from a stream, which is closed.
+     *
+     * @param large null if no arrays are
+     */
+    public static JsonObject read(String origin, InputStream in, LargeArrays large) {
         try (InputStream text = new BufferedInputStream(in);
                 JsonParser parser = Json.parser(origin, text)) {
             if (parser.nextToken() != JsonToken.START_OBJECT) {
                 throw new IllegalArgumentException(origin + ": is not a JSON object { ... }");
             }
-            Fields fields = new JsonTree(parser, arrays).fields();
+            Fields fields = new JsonTree(origin, parser, large).fields();
             if (parser.nextToken() != null) {
                 throw new IllegalArgumentException(origin + ": has text behind its JSON object");
             }
@@ -108,17 +114,24 @@ public final class JsonObject {
         return elements(name, "an array", this::object);
     }
 
+    /** What {@code reader} makes of objects, unless they were read as {@link LargeArrays}. */
+    public <T> List<T> objects(String name, Class<T> type, Function<JsonObject, ?> reader) {
+        return elements(
+                name,
+                "an array",
+                (element, value) ->
+                        type.cast(
+                                type.isInstance(value)
+                                        ? value
+                                        : reader.apply(object(element, value))));
+    }
+
     private JsonObject object(String name, Object value) {
         return new JsonObject(origin, pathOf(name), cast(name, value, Fields.class, "an object"));
     }
 
     public String text(String name) {
         return required(name, String.class, "a text");
-    }
-
-    /** Null if it is null or missing. */
-    public String textOrNull(String name) {
-        return hasValue(name) ? text(name) : null;
     }
 
     /** A text that is not blank and has no control characters. */
@@ -215,6 +228,11 @@ public final class JsonObject {
                 (element, value) -> (int) whole(element, value, least, most));
     }
 
+    /** A whole number from {@code least} to {@code most}. */
+    public long whole(String name, long least, long most) {
+        return whole(name, value(name, "a whole number"), least, most);
+    }
+
     private long whole(String name, Object value, long least, long most) {
         Long whole = value instanceof Numeral numeral ? numeral.whole() : null;
         if (whole == null || whole < least || whole > most) {
@@ -235,13 +253,8 @@ public final class JsonObject {
         return has(name) ? flag(name) : fallback;
     }
 
-    /** Null if it is null or missing. */
-    public Boolean flagOrNull(String name) {
-        return hasValue(name) ? (Boolean) flag(name) : null;
-    }
-
     /** One of an enum's constants by its {@link #label}. */
-    public <E extends Enum<E>> E choice(String name, E[] choices) {
+    public <E extends Enum<?>> E choice(String name, E[] choices) {
         List<String> labels = Arrays.stream(choices).map(JsonObject::label).toList();
         String expected = "one of " + String.join(", ", labels);
         int index = labels.indexOf(value(name, expected));
@@ -256,8 +269,7 @@ public final class JsonObject {
         return constant.name().toLowerCase(Locale.ROOT).replace('_', '-');
     }
 
-    /** A value of this type, such as the result of an {@link ArrayReader}. */
-    public <T> T required(String name, Class<T> type, String expected) {
+    private <T> T required(String name, Class<T> type, String expected) {
         return cast(name, value(name, expected), type, expected);
     }
 

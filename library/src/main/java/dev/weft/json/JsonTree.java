@@ -11,7 +11,7 @@ import java.util.Map;
 
 /**
  * Values of a JSON text: a {@link Fields}, a {@link List}, a {@link String}, a {@link Numeral}, a
- * {@link Boolean}, null, or the result of an {@link JsonObject.ArrayReader}.
+ * {@link Boolean}, null, or an element of a {@link JsonObject.LargeArrays}.
  */
 final class JsonTree {
 
@@ -35,12 +35,16 @@ final class JsonTree {
         }
     }
 
+    private final String origin;
     private final JsonParser parser;
-    private final JsonObject.ArrayReader arrays;
 
-    JsonTree(JsonParser parser, JsonObject.ArrayReader arrays) {
+    /** Null if there are none. */
+    private final JsonObject.LargeArrays large;
+
+    JsonTree(String origin, JsonParser parser, JsonObject.LargeArrays large) {
+        this.origin = origin;
         this.parser = parser;
-        this.arrays = arrays;
+        this.large = large;
     }
 
     /** The object at the parser's current token. */
@@ -49,18 +53,15 @@ final class JsonTree {
         while (parser.nextToken() != JsonToken.END_OBJECT) {
             String name = parser.currentName();
             parser.nextToken();
-            values.put(name, value(name));
+            values.put(name, value());
         }
         return new Fields(values);
     }
 
-    private Object value(String field) throws IOException {
+    private Object value() throws IOException {
         return switch (parser.currentToken()) {
             case START_OBJECT -> fields();
-            case START_ARRAY -> {
-                Object own = arrays.read(field, parser);
-                yield own == null ? array(field) : own;
-            }
+            case START_ARRAY -> array();
             case VALUE_NUMBER_INT, VALUE_NUMBER_FLOAT -> new Numeral(parser.getText());
             case VALUE_TRUE -> true;
             case VALUE_FALSE -> false;
@@ -69,12 +70,25 @@ final class JsonTree {
         };
     }
 
-    private List<Object> array(String field) throws IOException {
+    private List<Object> array() throws IOException {
+        String path = large == null ? "" : path();
+        boolean isLarge = large != null && large.path().matcher(path).find();
         List<Object> elements = new ArrayList<>();
         while (parser.nextToken() != JsonToken.END_ARRAY) {
-            elements.add(value(field));
+            Object element = value();
+            if (isLarge && element instanceof Fields fields) {
+                String at = path + "[" + elements.size() + "]";
+                element = large.reader().apply(new JsonObject(origin, at, fields));
+            }
+            elements.add(element);
         }
         return elements;
+    }
+
+    /** The path of the array that begins: {@code ranks[3].tracks}. */
+    private String path() {
+        String pointer = parser.getParsingContext().pathAsPointer().toString().substring(1);
+        return pointer.replaceAll("/([0-9]+)(?=/|$)", "[$1]").replace('/', '.');
     }
 
     static void write(Fields fields, JsonGenerator json) throws IOException {

@@ -4,10 +4,10 @@ import com.fasterxml.jackson.core.JsonGenerator;
 import dev.weft.fabric.Fabric;
 import dev.weft.files.AtomicFile;
 import dev.weft.json.Json;
+import dev.weft.json.RecordJson;
 import dev.weft.op.Timeline.Kind;
 import dev.weft.op.Timeline.Span;
 import dev.weft.op.Timeline.Track;
-import dev.weft.op.exec.TimelineJson;
 import java.io.IOException;
 import java.io.StringWriter;
 import java.nio.file.Path;
@@ -37,7 +37,9 @@ public final class CallLog {
     /** The track of a program's own work. */
     private static final String PROGRAM = "program";
 
-    private record Call(String name, Timeline timeline) {}
+    private record Call(String name, long startNs, long elapsedNs, List<Track> tracks) {}
+
+    private record Calls(String schema, int rank, int ranks, List<Call> calls) {}
 
     private final int rank;
     private final int ranks;
@@ -50,7 +52,7 @@ public final class CallLog {
 
     /** Adds a call of an operator. All ranks give their calls the same names, in the same order. */
     public void call(String name, Timeline timeline) {
-        calls.add(new Call(name, timeline));
+        calls.add(new Call(name, timeline.startNs(), timeline.elapsedNs(), timeline.tracks()));
     }
 
     /** Adds work of the program itself, which ends now. */
@@ -66,17 +68,7 @@ public final class CallLog {
         StringWriter text = new StringWriter();
         try (JsonGenerator json = Json.generator(text)) {
             json.writeStartObject();
-            json.writeStringField("schema", SCHEMA);
-            json.writeNumberField("rank", rank);
-            json.writeNumberField("ranks", ranks);
-            json.writeArrayFieldStart("calls");
-            for (Call call : calls) {
-                json.writeStartObject();
-                json.writeStringField("name", call.name());
-                TimelineJson.write(json, call.timeline());
-                json.writeEndObject();
-            }
-            json.writeEndArray();
+            RecordJson.fields(json, new Calls(SCHEMA, rank, ranks, calls));
             json.writeEndObject();
         }
         AtomicFile.write(file, text.toString());

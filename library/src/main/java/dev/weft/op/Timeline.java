@@ -1,5 +1,6 @@
 package dev.weft.op;
 
+import dev.weft.json.JsonField;
 import java.util.List;
 
 /**
@@ -31,7 +32,7 @@ public record Timeline(int rank, long startNs, long elapsedNs, List<Track> track
     }
 
     /** One worker: a lane of transfers or a compute worker. */
-    public record Track(String name, List<Span> spans) {}
+    public record Track(String name, @JsonField(lines = true) List<Span> spans) {}
 
     /**
      * @param source the rank whose rows the span is about
@@ -44,15 +45,17 @@ public record Timeline(int rank, long startNs, long elapsedNs, List<Track> track
      */
     public record Span(
             Kind kind,
-            int source,
-            int peer,
-            int to,
-            int chunk,
+            @JsonField(most = MOST_RANKS) int source,
+            @JsonField(most = MOST_RANKS) int peer,
+            @JsonField(least = -1, most = MOST_RANKS, omitted = true) int to,
+            @JsonField(least = -1, omitted = true) int chunk,
             long firstRow,
             long rows,
-            long bytes,
+            @JsonField(omitted = true) long bytes,
             long startNs,
             long endNs) {
+
+        private static final int MOST_RANKS = 1 << 20;
 
         /** A span that moves nothing to another rank. */
         public static Span local(

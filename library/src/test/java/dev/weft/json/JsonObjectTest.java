@@ -12,6 +12,7 @@ import java.io.StringWriter;
 import java.nio.charset.Charset;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
+import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -80,8 +81,6 @@ class JsonObjectTest {
         JsonObject json = parse("{\"a\": null}");
         assertTrue(json.has("a"));
         assertFalse(json.hasValue("a"));
-        assertEquals(null, json.textOrNull("a"));
-        assertEquals(null, json.flagOrNull("b"));
         assertRefused("a is null: expected a text", () -> json.text("a"));
     }
 
@@ -95,18 +94,23 @@ class JsonObjectTest {
     }
 
     @Test
-    void anArrayCanBeReadInAnotherWay() {
-        byte[] json = "{\"a\": [[1, 2], [3]]}".getBytes(StandardCharsets.UTF_8);
-        JsonObject read =
-                JsonObject.read(
-                        "t.json",
-                        new ByteArrayInputStream(json),
-                        (field, parser) -> {
-                            parser.skipChildren();
-                            return new StringBuilder(field);
-                        });
-        assertEquals("a", read.required("a", StringBuilder.class, "letters").toString());
-        assertRefused("a is an array: expected a number", () -> read.number("a"));
+    void objectsOfALargeArrayAreReadAtOnce() {
+        byte[] json =
+                "{\"a\": {\"b\": [{\"c\": 1}, 2, {\"c\": 3}]}, \"b\": [{}]}"
+                        .getBytes(StandardCharsets.UTF_8);
+        JsonObject.LargeArrays large =
+                new JsonObject.LargeArrays(Pattern.compile("^a\\.b$"), one -> one.whole("c"));
+        JsonObject read = JsonObject.read("t.json", new ByteArrayInputStream(json), large);
+        JsonObject a = read.object("a");
+        assertRefused(
+                "a.b[1] is 2: expected an object",
+                () -> a.objects("b", Long.class, one -> one.whole("c")));
+        assertEquals(1, read.objects("b").size());
+        JsonObject.LargeArrays wrong =
+                new JsonObject.LargeArrays(Pattern.compile("^a\\.b$"), one -> one.text("c"));
+        assertRefused(
+                "a.b[0].c is 1: expected a text",
+                () -> JsonObject.read("t.json", new ByteArrayInputStream(json), wrong));
     }
 
     @Test

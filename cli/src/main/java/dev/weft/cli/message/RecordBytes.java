@@ -2,25 +2,21 @@ package dev.weft.cli.message;
 
 import dev.weft.cli.console.ErrorMessage;
 import dev.weft.files.PrivateFiles;
+import dev.weft.json.RecordShape;
+import dev.weft.json.RecordShape.Component;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.DataInputStream;
 import java.io.DataOutputStream;
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.lang.reflect.Constructor;
-import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.ParameterizedType;
-import java.lang.reflect.RecordComponent;
 import java.lang.reflect.Type;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
-import java.util.concurrent.ConcurrentHashMap;
 
 /**
  * Records as bytes, between two processes of the same program, so they carry no version. Components
@@ -28,30 +24,6 @@ import java.util.concurrent.ConcurrentHashMap;
  * flags in boxes and records may be null. For one thread each.
  */
 public final class RecordBytes {
-
-    /** A type of record; {@code getRecordComponents} would look them up each time. */
-    private record Shape(RecordComponent[] components, Constructor<?> constructor) {
-
-        static Shape of(Class<?> type) {
-            RecordComponent[] components = type.getRecordComponents();
-            Class<?>[] types =
-                    Arrays.stream(components)
-                            .map(RecordComponent::getType)
-                            .toArray(Class<?>[]::new);
-            try {
-                Constructor<?> constructor = type.getDeclaredConstructor(types);
-                constructor.setAccessible(true);
-                for (RecordComponent component : components) {
-                    component.getAccessor().setAccessible(true);
-                }
-                return new Shape(components, constructor);
-            } catch (NoSuchMethodException e) {
-                throw new IllegalArgumentException(type + " is no record", e);
-            }
-        }
-    }
-
-    private static final Map<Class<?>, Shape> SHAPES = new ConcurrentHashMap<>();
 
     private final DataInputStream in;
 
@@ -105,10 +77,9 @@ public final class RecordBytes {
                 }
             }
             case Record record -> {
-                for (RecordComponent component :
-                        SHAPES.computeIfAbsent(record.getClass(), Shape::of).components()) {
-                    Object part = value(component, record);
-                    boolean nullable = isNullable(component.getType());
+                for (Component component : RecordShape.of(record.getClass()).components()) {
+                    Object part = component.in(record);
+                    boolean nullable = isNullable(component.type());
                     if (nullable) {
                         out.writeBoolean(part != null);
                     }
@@ -127,14 +98,6 @@ public final class RecordBytes {
 
     private static Type element(Type type) {
         return ((ParameterizedType) type).getActualTypeArguments()[0];
-    }
-
-    private static Object value(RecordComponent component, Record record) {
-        try {
-            return component.getAccessor().invoke(record);
-        } catch (ReflectiveOperationException e) {
-            throw new IllegalStateException("cannot read " + component + " of " + record, e);
-        }
     }
 
     /**
@@ -166,20 +129,13 @@ public final class RecordBytes {
     }
 
     private Object record(Class<?> type) throws IOException {
-        Shape shape = SHAPES.computeIfAbsent(type, Shape::of);
-        Object[] values = new Object[shape.components().length];
-        for (int i = 0; i < values.length; i++) {
-            RecordComponent component = shape.components()[i];
-            boolean isThere = !isNullable(component.getType()) || in.readBoolean();
-            values[i] = isThere ? value(component.getGenericType()) : null;
+        RecordShape shape = RecordShape.of(type);
+        List<Object> values = new ArrayList<>();
+        for (Component component : shape.components()) {
+            boolean isThere = !isNullable(component.type()) || in.readBoolean();
+            values.add(isThere ? value(component.generic()) : null);
         }
-        try {
-            return shape.constructor().newInstance(values);
-        } catch (InvocationTargetException e) {
-            throw new IllegalArgumentException(e.getCause().getMessage(), e);
-        } catch (ReflectiveOperationException e) {
-            throw new IllegalStateException("cannot make a " + type, e);
-        }
+        return shape.make(values);
     }
 
     private Object value(Type type) throws IOException {
