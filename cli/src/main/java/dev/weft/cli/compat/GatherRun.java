@@ -119,6 +119,7 @@ record GatherRun(
                         true,
                         true,
                         List.of(),
+                        List.of(),
                         gather.timeline());
         return new SourceReport(
                 world.rank(),

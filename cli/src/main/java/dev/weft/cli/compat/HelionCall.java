@@ -182,6 +182,7 @@ final class HelionCall<M> implements SourceCall<M> {
                 equal,
                 true,
                 List.of(),
+                List.of(),
                 measured.timeline());
     }
 

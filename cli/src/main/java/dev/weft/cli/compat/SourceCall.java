@@ -6,6 +6,7 @@ import dev.weft.fabric.Fabric;
 import dev.weft.op.Operator;
 import dev.weft.op.Operator.View;
 import dev.weft.op.Timeline;
+import java.util.List;
 import java.util.Optional;
 
 /**
@@ -84,7 +85,7 @@ interface SourceCall<M> extends ViewRounds.Calls, AutoCloseable {
         @Override
         public RankReport report(
                 String device, ViewRounds.Measured measured, boolean exact, boolean equal) {
-            return RankReport.of(device, operator, measured, exact, equal, true);
+            return RankReport.of(device, operator, measured, exact, equal, true, List.of());
         }
 
         @Override

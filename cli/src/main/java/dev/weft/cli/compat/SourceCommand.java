@@ -222,7 +222,7 @@ abstract class SourceCommand<R extends SourceRun> extends WeftCommand
         ExecutionSpec execution =
                 ExecutionSpec.plain(
                         mode.cuda(),
-                        algorithm(run.largest()),
+                        algorithm(run.largest()).label(),
                         launch.startOrJoin(),
                         rounds.warmup(),
                         rounds.iterations(),
@@ -234,6 +234,8 @@ abstract class SourceCommand<R extends SourceRun> extends WeftCommand
                         run.groups(),
                         rank -> run.m(),
                         execution,
+                        null,
+                        execution.place().peers(),
                         hosts,
                         all.stream().map(SourceReport::run).toList(),
                         reports.stream()

@@ -11,4 +11,11 @@ public final class UsageException extends RuntimeException {
     public UsageException(String message, Object... values) {
         super(values.length == 0 ? message : message.formatted(values));
     }
+
+    /** Throws one if the input is wrong. */
+    public static void refuseIf(boolean wrong, String message, Object... values) {
+        if (wrong) {
+            throw new UsageException(message, values);
+        }
+    }
 }

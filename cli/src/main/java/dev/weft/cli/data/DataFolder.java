@@ -257,8 +257,8 @@ public record DataFolder(Path folder, ProblemSpec spec) {
     }
 
     private void writeShard(int rank, Arena arena) throws IOException {
-        Matrix shard = Matrix.allocate(arena, spec.aType(), spec.rows(rank), spec.inners(rank));
-        fill(source(A_STREAM), shard, spec.firstRow(rank), spec.firstInner(rank), spec.k());
+        Matrix shard = Matrix.allocate(arena, spec.aType(), spec.rows(rank), spec.ownK(rank));
+        fill(source(A_STREAM), shard, spec.firstRow(rank), spec.firstK(rank), spec.k());
         MatrixFiles.write(shardFile(rank).toString(), shard);
     }
 
@@ -278,14 +278,14 @@ public record DataFolder(Path folder, ProblemSpec spec) {
         }
         long first = spec.firstCol(rank);
         long cols = spec.cols(rank);
-        long inners = spec.inners(rank);
+        long ownK = spec.ownK(rank);
         Matrix b;
         if (spec.transposeB()) {
-            b = Matrix.allocate(arena, spec.bType(), cols, inners);
-            fill(source(B_STREAM), b, first, spec.firstInner(rank), spec.k());
+            b = Matrix.allocate(arena, spec.bType(), cols, ownK);
+            fill(source(B_STREAM), b, first, spec.firstK(rank), spec.k());
         } else {
-            b = Matrix.allocate(arena, spec.bType(), inners, cols);
-            fill(source(B_STREAM), b, spec.firstInner(rank), first, spec.n());
+            b = Matrix.allocate(arena, spec.bType(), ownK, cols);
+            fill(source(B_STREAM), b, spec.firstK(rank), first, spec.n());
         }
         Files.deleteIfExists(bFile(rank));
         MatrixFiles.write(bFile(rank).toString(), b);
@@ -354,14 +354,14 @@ public record DataFolder(Path folder, ProblemSpec spec) {
                                                 file,
                                                 spec.aType(),
                                                 spec.rows(rank),
-                                                spec.inners(rank)));
+                                                spec.ownK(rank)));
                     }
 
                     @Override
                     public Piece b(int rank) {
-                        long inners = spec.inners(rank);
-                        long rows = spec.transposeB() ? spec.cols(rank) : inners;
-                        long cols = spec.transposeB() ? inners : spec.cols(rank);
+                        long ownK = spec.ownK(rank);
+                        long rows = spec.transposeB() ? spec.cols(rank) : ownK;
+                        long cols = spec.transposeB() ? ownK : spec.cols(rank);
                         return found.computeIfAbsent(
                                 bFile(firstWithSameB(rank)),
                                 file -> piece(file, spec.bType(), rows, cols));
@@ -375,7 +375,7 @@ public record DataFolder(Path folder, ProblemSpec spec) {
             return rank;
         }
         Stream<List<Integer>> groups = spec.replicaGroups().groups().stream();
-        if (!spec.columnSharded() && spec.sums() == null) {
+        if (!spec.columnSharded() && spec.gathers()) {
             return groups.mapToInt(Collections::min).min().orElseThrow();
         }
         int members = spec.members(rank).size();

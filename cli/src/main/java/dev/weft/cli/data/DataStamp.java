@@ -38,8 +38,8 @@ public final class DataStamp {
         fields.put("groups", groups(spec));
         fields.put("shards", spec.shards());
         fields.put("k", spec.k());
-        if (spec.sums() != null) {
-            fields.put(K_PARTS, spec.sums().inner());
+        if (!spec.gathers()) {
+            fields.put(K_PARTS, spec.sums().kParts());
         }
         fields.put("n", spec.n());
         fields.put("a", spec.aType().label());

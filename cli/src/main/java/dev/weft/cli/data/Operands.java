@@ -1,11 +1,9 @@
 package dev.weft.cli.data;
 
 import dev.weft.cli.options.ProblemSpec;
-import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
-import java.util.List;
 
 /** Where a rank finds its inputs; its matrices are valid as long as their arena. */
 public interface Operands {
@@ -28,23 +26,23 @@ public interface Operands {
 
     /** A copy of the whole A of the rank's group. */
     static Matrix gatheredA(Operands operands, ProblemSpec spec, int worldRank, Arena arena) {
-        Shards shards = spec.shards(worldRank);
-        Matrix all = Matrix.allocate(arena, operands.typeOfA(spec), shards.totalRows(), spec.k());
-        List<Integer> members = spec.members(worldRank);
-        for (int member = 0; member < members.size(); member++) {
-            int of = members.get(member);
-            Matrix part =
-                    spec.sums() == null
-                            ? all.rows(shards.firstRow(member), shards.rows(member))
-                            : all.block(0, all.rows(), spec.firstInner(of), spec.inners(of));
-            operands.copyShard(of, part);
+        long rows = spec.shards(worldRank).totalRows();
+        Matrix all = Matrix.allocate(arena, operands.typeOfA(spec), rows, spec.k());
+        for (int of : spec.members(worldRank)) {
+            operands.copyShard(
+                    of,
+                    all.block(
+                            spec.firstRowInGroup(of),
+                            spec.rows(of),
+                            spec.firstK(of),
+                            spec.ownK(of)));
         }
         return all;
     }
 
     /** The B of the rank's product: its own, or a copy of all rows if each rank has some. */
     static Matrix wholeB(Operands operands, ProblemSpec spec, int worldRank, Arena arena) {
-        if (spec.sums() == null) {
+        if (spec.ownK(worldRank) == spec.k()) {
             return operands.b(worldRank);
         }
         boolean transposed = spec.transposeB();
@@ -55,8 +53,8 @@ public interface Operands {
                         transposed ? spec.n() : spec.k(),
                         transposed ? spec.k() : spec.n());
         for (int of : spec.members(worldRank)) {
-            long first = spec.firstInner(of);
-            long count = spec.inners(of);
+            long first = spec.firstK(of);
+            long count = spec.ownK(of);
             Matrix part =
                     transposed ? all.block(0, spec.n(), first, count) : all.rows(first, count);
             part.copyFrom(operands.b(of));

@@ -60,7 +60,7 @@ record OutputStamp(String type, String ranks, String made) {
             made = EPILOGUE;
         } else if (spec.fp8() != null) {
             made = FP8;
-        } else if (spec.sums() != null && !made.equals(ProblemSpec.FILES)) {
+        } else if (!spec.gathers() && !made.equals(ProblemSpec.FILES)) {
             made = spec.op() + suffix(order);
         }
         write(folder, "", spec, ranks, made, names);

@@ -3,6 +3,7 @@ package dev.weft.cli.data;
 import dev.weft.cli.options.ExecutionSpec;
 import dev.weft.cli.options.ExecutionSpec.Launcher;
 import dev.weft.cli.options.ProblemSpec;
+import dev.weft.cli.options.RunRequest;
 import java.util.List;
 
 /**
@@ -54,16 +55,19 @@ public record ProblemRoom(double a, double b, double c, double golden, double on
      *
      * @param generating what its inputs need first, or null if they are there
      */
-    public Room.Need toRun(ProblemSpec spec, ExecutionSpec execution, Room.Need generating) {
-        double memory = execution.cuda() ? a + b : a + b + Math.max(c, oneA);
+    public Room.Need toRun(RunRequest request, Room.Need generating) {
+        ProblemSpec spec = request.problem();
+        ExecutionSpec execution = request.execution();
+        double memory = execution.place().cuda() ? a + b : a + b + Math.max(c, oneA);
         double ofRank = (double) spec.m() * spec.k() * spec.multipliedA().bytes();
         double gathered = execution.keepGathered() ? ofRank * members(spec) : 0;
         double written = (c + gathered) * (execution.npy() ? 2 : 1);
-        boolean shares = execution.start() == Launcher.PROCESSES && !execution.cuda();
+        boolean shares =
+                execution.place().launcher() == Launcher.PROCESSES && !execution.place().cuda();
         // Other hosts may hold all but one rank of MPI, and only one rank beside host peers writes.
-        boolean apart = execution.start() == Launcher.MPI;
+        boolean apart = execution.place().launcher() == Launcher.MPI;
         double here = apart ? memory / spec.ranks() : memory;
-        double inFolder = apart || execution.hostPeers() ? written / spec.ranks() : written;
+        double inFolder = apart || execution.place().hostPeers() ? written / spec.ranks() : written;
         return generating == null
                 ? new Room.Need(here, inFolder, shared(spec, shares))
                 : new Room.Need(
@@ -73,7 +77,7 @@ public record ProblemRoom(double a, double b, double c, double golden, double on
     }
 
     private double shared(ProblemSpec spec, boolean shares) {
-        return shares && spec.sums() == null ? a : 0;
+        return shares && spec.gathers() ? a : 0;
     }
 
     private static int members(ProblemSpec spec) {

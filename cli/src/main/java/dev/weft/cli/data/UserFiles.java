@@ -171,18 +171,18 @@ public record UserFiles(ProblemSpec spec, Located a, Located whole) implements F
                 spec.aType(),
                 spec.firstRow(worldRank),
                 spec.rows(worldRank),
-                spec.firstInner(worldRank),
-                spec.inners(worldRank));
+                spec.firstK(worldRank),
+                spec.ownK(worldRank));
     }
 
     @Override
     public Piece b(int worldRank) {
         long first = spec.firstCol(worldRank);
         long cols = spec.cols(worldRank);
-        long firstInner = spec.firstInner(worldRank);
-        long inners = spec.inners(worldRank);
+        long firstK = spec.firstK(worldRank);
+        long ownK = spec.ownK(worldRank);
         return spec.transposeB()
-                ? new Piece(whole, spec.bType(), first, cols, firstInner, inners)
-                : new Piece(whole, spec.bType(), firstInner, inners, first, cols);
+                ? new Piece(whole, spec.bType(), first, cols, firstK, ownK)
+                : new Piece(whole, spec.bType(), firstK, ownK, first, cols);
     }
 }

@@ -31,7 +31,7 @@ public final class WholeProduct {
             Matrix whole = Matrix.allocate(arena, spec.outType(), groups.size() * spec.m(), joined);
             for (int group = 0; group < groups.size(); group++) {
                 // Ranks with the same part of C have the same bits.
-                boolean parts = spec.columnSharded() || spec.sums() != null && !spec.sums().all();
+                boolean parts = spec.columnSharded() || !spec.hasAllRowsOfC();
                 List<Integer> ranks = groups.get(group);
                 for (int rank : parts ? ranks : ranks.subList(0, 1)) {
                     copy(folder, epilogue, rank, whole.rows(group * spec.m(), spec.m()));

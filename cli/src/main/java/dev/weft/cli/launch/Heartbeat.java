@@ -24,7 +24,15 @@ public final class Heartbeat {
         T call() throws IOException;
     }
 
+    /**
+     * Does the work.
+     *
+     * @param fabric null if there are no peers
+     */
     public static <T> T during(Fabric fabric, Work<T> work) throws IOException {
+        if (fabric == null) {
+            return work.call();
+        }
         try (var beats = Executors.newSingleThreadScheduledExecutor(THREADS)) {
             var beating =
                     beats.scheduleAtFixedRate(fabric::worked, 0, EVERY_MS, TimeUnit.MILLISECONDS);

@@ -2,7 +2,6 @@ package dev.weft.cli.options;
 
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.PlanWriter;
-import dev.weft.plan.Reduction;
 import picocli.CommandLine.Option;
 
 /** The algorithm: one of Weft's, or one on the class path. */
@@ -18,16 +17,6 @@ public final class AlgorithmOption {
                             + " hierarchical, ring, mesh-push or sequential (default:"
                             + " ${DEFAULT-VALUE}).")
     String label = Algorithm.AUTO.label();
-
-    /** The way to sum products. */
-    Reduction reduction(String op) {
-        return OptionValues.reduction(op, label);
-    }
-
-    /** The name as it was given. */
-    String name() {
-        return label;
-    }
 
     public PlanWriter writer() {
         return OptionValues.algorithm(label);

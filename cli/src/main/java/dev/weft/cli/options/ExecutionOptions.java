@@ -1,13 +1,20 @@
 package dev.weft.cli.options;
 
+import static dev.weft.cli.console.UsageException.refuseIf;
+
 import dev.weft.cli.console.UsageException;
+import dev.weft.cli.options.ExecutionSpec.AscendTiles;
 import dev.weft.cli.options.ExecutionSpec.Launcher;
+import dev.weft.cli.options.ExecutionSpec.Place;
+import dev.weft.cli.options.ExecutionSpec.Rounds;
+import dev.weft.cli.options.ExecutionSpec.Workers;
 import dev.weft.compat.Ascend;
 import dev.weft.cuda.Gpu;
 import dev.weft.gemm.Gemms;
 import dev.weft.op.Epilogue;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Reduction;
+import dev.weft.plan.Reduction.Order;
 import dev.weft.plan.Shards;
 import dev.weft.plan.cut.Cut;
 import java.util.List;
@@ -181,137 +188,117 @@ public final class ExecutionOptions {
 
     @Mixin DeadlineOption deadline;
 
-    /** Null if not given. */
-    public String peers() {
-        return peers;
+    /** Whether only rank 0 runs, with the other shards in host memory. */
+    public boolean hasHostPeers() {
+        return "host".equals(peers);
     }
 
     /**
+     * Checks everything and fills in what was not given.
+     *
      * @param op the operator of {@link ProblemOptions}
      */
     public ExecutionSpec spec(String op) {
-        if (!op.equals(ProblemSpec.GATHER)) {
-            return summed(op);
-        }
-        if (order != null) {
-            throw new UsageException(
-                    "--order %s with --op %s, which sums nothing over ranks: expected --op %s or"
-                            + " %s",
-                    order, op, ProblemSpec.SCATTER, ProblemSpec.ALL);
-        }
-        boolean cuda = checkRunMode();
-        boolean tiles = baseM != null || baseN != null;
-        if (chunkRows != null && (splitsPerRank != null || tiles)
-                || splitsPerRank != null && tiles) {
-            throw new UsageException(
-                    "--chunk-rows, --splits-per-rank and --base-m/--base-n each set the chunk size:"
-                            + " give one of them");
-        }
-        boolean ascend = ascend(tiles);
-        Launcher start = launch.start();
-        checkPeers(cuda, start);
-        checkLink(cuda, start);
-        if (cuda && computeBlocks != null && engine.equals("cublas")) {
-            throw new UsageException(
-                    "--compute-blocks "
-                            + computeBlocks
-                            + " with --engine cublas: the library chooses its grids, give none");
-        }
+        boolean gathers = op.equals(ProblemSpec.GATHER);
+        boolean cuda = usesGpu(op);
+        boolean ascend = gathers && ascend();
+        Order sums = gathers ? noOrder(op) : order(op);
+        refuseIf(
+                chunkRows != null && splitsPerRank != null,
+                "--chunk-rows and --splits-per-rank each set the chunk size: give one of them");
+        Launcher launcher = launch.start();
+        checkPeers(cuda, launcher);
+        checkLink(cuda, launcher);
+        checkCublas(cuda, op);
+        boolean ofExample = isAuto() && !hasHostPeers() && (ascend || gathers && streams());
         return new ExecutionSpec(
-                cuda,
-                hasHostPeers(),
-                isAuto() && !hasHostPeers() && (ascend || streams())
-                        ? Algorithm.MESH_PUSH
-                        : algorithm.writer(),
-                start,
-                link == null ? 0 : link,
-                engine(cuda),
-                count("--compute-blocks", computeBlocks, 1024),
-                count("--comm-blocks", commBlocks, 1024),
+                new Place(cuda, hasHostPeers(), launcher, link == null ? 0 : link),
+                ofExample ? Algorithm.MESH_PUSH.label() : algorithm.label,
+                sums,
+                new Workers(
+                        engine(cuda),
+                        count("--compute-blocks", computeBlocks, 1024),
+                        count("--comm-blocks", commBlocks, 1024)),
                 new Cut(
                         positive("--chunk-rows", chunkRows, 0),
                         count("--splits-per-rank", splitsPerRank, Integer.MAX_VALUE),
                         0),
-                ascend ? new ExecutionSpec.AscendTiles(baseM(), baseN()) : null,
-                rounds.warmup(),
-                rounds.iterations(),
+                ascend ? new AscendTiles(baseM(), baseN()) : null,
+                new Rounds(rounds.warmup(), rounds.iterations()),
                 keepGathered,
                 npy,
                 epilogue(cuda),
-                deadline.value,
-                null);
+                deadline.value);
     }
 
-    private ExecutionSpec summed(String op) {
-        if (!List.of("auto", "cpu", "cuda", "sim").contains(runMode)) {
-            throw new UsageException(
-                    "--run-mode %s with --op %s: expected cpu, cuda, sim or auto", runMode, op);
-        }
-        boolean cuda = runMode.equals("cuda");
-        if (cuda && engine.equals("cublas")) {
-            throw new UsageException(
-                    "--engine cublas with --run-mode cuda and --op %s: expected --engine gated",
-                    op);
-        }
-        Launcher start = launch.start();
-        checkPeers(cuda, start);
-        checkLink(cuda, start);
-        if (chunkRows != null && splitsPerRank != null) {
-            throw new UsageException(
-                    "--chunk-rows and --splits-per-rank each set the chunk size: give one of them");
-        }
-        Reduction reduction = algorithm.reduction(op);
-        Reduction.Order sums = order == null ? reduction.order() : OptionValues.order(order);
-        if (reduction != Reduction.AUTO && !reduction.gives(sums)) {
-            throw new UsageException(
-                    "--algorithm %s with --order %s: it sums in order %s, expected that or --algorithm"
-                            + " auto",
-                    reduction.label(), sums.label(), reduction.order().label());
-        }
-        return new ExecutionSpec(
-                cuda,
-                hasHostPeers(),
-                Algorithm.AUTO,
-                start,
-                link == null ? 0 : link,
-                engine(cuda),
-                count("--compute-blocks", computeBlocks, 1024),
-                0,
-                new Cut(
-                        positive("--chunk-rows", chunkRows, 0),
-                        count("--splits-per-rank", splitsPerRank, Integer.MAX_VALUE),
-                        0),
-                null,
-                rounds.warmup(),
-                rounds.iterations(),
-                false,
-                npy,
-                epilogue(cuda),
-                deadline.value,
-                new ExecutionSpec.Summing(reduction, sums));
+    /** Checks the mode; returns whether it uses the GPU. */
+    private boolean usesGpu(String op) {
+        OptionValues.oneOf("--run-mode", runMode, "auto", "cpu", "cuda", "npu", "sim");
+        boolean npu = runMode.equals("npu");
+        refuseIf(
+                npu && !op.equals(ProblemSpec.GATHER),
+                "--run-mode %s with --op %s: expected cpu, cuda, sim or auto",
+                runMode,
+                op);
+        return runMode.equals("cuda") || npu && Gpu.unavailable().isEmpty();
+    }
+
+    private Order noOrder(String op) {
+        refuseIf(
+                order != null,
+                "--order %s with --op %s, which sums nothing over ranks: expected --op %s or %s",
+                order,
+                op,
+                ProblemSpec.SCATTER,
+                ProblemSpec.ALL);
+        return Order.WHOLE;
+    }
+
+    /** The order of sums, which the algorithm must have. */
+    private Order order(String op) {
+        Reduction reduction = OptionValues.reduction(op, algorithm.label);
+        Order sums = order == null ? reduction.order() : OptionValues.order(order);
+        refuseIf(
+                reduction != Reduction.AUTO && !reduction.gives(sums),
+                "--algorithm %s with --order %s: it sums in order %s, expected that or --algorithm"
+                        + " auto",
+                reduction.label(),
+                sums.label(),
+                reduction.order().label());
+        return sums;
+    }
+
+    private void checkCublas(boolean cuda, String op) {
+        boolean cublas = cuda && engine.equals("cublas");
+        refuseIf(
+                cublas && !op.equals(ProblemSpec.GATHER),
+                "--engine cublas with --run-mode cuda and --op %s: expected --engine gated",
+                op);
+        refuseIf(
+                cublas && computeBlocks != null,
+                "--compute-blocks %s with --engine cublas: the library chooses its grids, give none",
+                computeBlocks);
     }
 
     /** A paced link replaces shared memory, so there must be some to replace. */
-    private void checkLink(boolean cuda, Launcher start) {
+    private void checkLink(boolean cuda, Launcher launcher) {
         if (link == null) {
             return;
         }
         String wrong =
-                cuda || start == Launcher.MPI
+                cuda || launcher == Launcher.MPI
                         ? cuda ? "--run-mode cuda" : "--launcher mpi"
                         : runMode.equals("sim") ? "--run-mode sim" : null;
-        if (wrong != null) {
-            throw new UsageException(
-                    "--link %s with %s: expected --run-mode cpu and --launcher threads or"
-                            + " processes",
-                    Rates.text(link), wrong);
-        }
-        if (algorithm.name().equals(Algorithm.DIRECT.label())) {
-            throw new UsageException(
-                    "--link %s with --algorithm direct, which reads the memory of other ranks:"
-                            + " expected one that moves chunks, or auto",
-                    Rates.text(link));
-        }
+        refuseIf(
+                wrong != null,
+                "--link %s with %s: expected --run-mode cpu and --launcher threads or processes",
+                Rates.text(link),
+                wrong);
+        refuseIf(
+                algorithm.label.equals(Algorithm.DIRECT.label()),
+                "--link %s with --algorithm direct, which reads the memory of other ranks: expected"
+                        + " one that moves chunks, or auto",
+                Rates.text(link));
     }
 
     /** Null if there is none. */
@@ -325,75 +312,72 @@ public final class ExecutionOptions {
         } catch (IllegalArgumentException e) {
             throw new UsageException("--epilogue: %s", e.getMessage());
         }
-        if (engine.equals(cuda ? "cublas" : "openblas")) {
-            throw new UsageException(
-                    "--epilogue %s with --engine %s, which promises no bits: results are"
-                            + " verified by theirs, expected another engine",
-                    epilogue, engine);
-        }
+        refuseIf(
+                engine.equals(cuda ? "cublas" : "openblas"),
+                "--epilogue %s with --engine %s, which promises no bits: results are verified by"
+                        + " theirs, expected another engine",
+                epilogue,
+                engine);
         return epilogue;
     }
 
     private String engine(boolean cuda) {
         List<String> here = cuda ? GPU_ENGINES : Gemms.NAMES;
         List<String> there = cuda ? Gemms.NAMES : GPU_ENGINES;
-        if (!here.contains(engine)) {
-            throw new UsageException(
-                    "--engine '%s': expected one of %s with --run-mode %s (%s with %s)",
-                    engine,
-                    String.join(", ", here),
-                    runMode,
-                    String.join(", ", there),
-                    cuda ? "cpu" : "cuda");
-        }
-        if (cuda) {
-            return engine.equals("auto") ? "gated" : engine;
-        }
-        return engine;
+        refuseIf(
+                !here.contains(engine),
+                "--engine '%s': expected one of %s with --run-mode %s (%s with %s)",
+                engine,
+                String.join(", ", here),
+                runMode,
+                String.join(", ", there),
+                cuda ? "cpu" : "cuda");
+        return cuda && engine.equals("auto") ? "gated" : engine;
     }
 
-    private void checkPeers(boolean cuda, Launcher start) {
+    private void checkPeers(boolean cuda, Launcher launcher) {
         if (peers == null) {
             return;
         }
         OptionValues.oneOf("--peers", peers, "device", "host");
-        if (!cuda) {
-            throw new UsageException(
-                    "--peers %s says where the peers of a GPU are: it needs --run-mode cuda, not %s",
-                    peers, runMode);
-        }
-        if (peers.equals("host") && start != Launcher.THREADS) {
-            throw new UsageException(
-                    "--peers host with --launcher "
-                            + start.label()
-                            + ": expected --launcher threads, since only rank 0 runs");
-        }
+        refuseIf(
+                !cuda,
+                "--peers %s says where the peers of a GPU are: it needs --run-mode cuda, not %s",
+                peers,
+                runMode);
+        refuseIf(
+                hasHostPeers() && launcher != Launcher.THREADS,
+                "--peers host with --launcher %s: expected --launcher threads, since only rank 0"
+                        + " runs",
+                launcher.label());
     }
 
     /** Whether chunks are the Ascend example's: requested, or implied by its other options. */
-    private boolean ascend(boolean tiles) {
-        if (algorithm.writer() == Algorithm.DIRECT && (tiles || commBlocks != null)) {
-            throw new UsageException(
-                    "%s with --algorithm direct, where nothing travels: expected another algorithm,"
-                            + " or neither --comm-blocks nor --base-m/--base-n",
-                    tiles ? "--base-m/--base-n" : "--comm-blocks " + commBlocks);
-        }
-        boolean given = chunkRows != null || splitsPerRank != null;
+    private boolean ascend() {
+        boolean tiles = baseM != null || baseN != null;
+        boolean sized = chunkRows != null || splitsPerRank != null;
+        refuseIf(
+                sized && tiles || chunkRows != null && splitsPerRank != null,
+                "--chunk-rows, --splits-per-rank and --base-m/--base-n each set the chunk size:"
+                        + " give one of them");
+        refuseIf(
+                algorithm.writer() == Algorithm.DIRECT && (tiles || commBlocks != null),
+                "%s with --algorithm direct, where nothing travels: expected another algorithm, or"
+                        + " neither --comm-blocks nor --base-m/--base-n",
+                tiles ? "--base-m/--base-n" : "--comm-blocks " + commBlocks);
         if (chunkRule == null) {
-            return tiles || streams() && !given;
+            return tiles || streams() && !sized;
         }
         boolean asked =
                 OptionValues.oneOf("--chunk-rule", chunkRule, "weft", "ascend").equals("ascend");
-        if (asked && given) {
-            throw new UsageException(
-                    "--chunk-rule ascend sets the chunk size: give no --chunk-rows or"
-                            + " --splits-per-rank");
-        }
-        if (!asked && tiles) {
-            throw new UsageException(
-                    "--chunk-rule weft with --base-m/--base-n: expected ascend, whose tiles they"
-                            + " are, or none of them");
-        }
+        refuseIf(
+                asked && sized,
+                "--chunk-rule ascend sets the chunk size: give no --chunk-rows or"
+                        + " --splits-per-rank");
+        refuseIf(
+                !asked && tiles,
+                "--chunk-rule weft with --base-m/--base-n: expected ascend, whose tiles they are,"
+                        + " or none of them");
         return asked;
     }
 
@@ -406,12 +390,8 @@ public final class ExecutionOptions {
         return meant && isAuto() && !hasHostPeers();
     }
 
-    private boolean hasHostPeers() {
-        return "host".equals(peers);
-    }
-
     private boolean isAuto() {
-        return algorithm.writer() == Algorithm.AUTO;
+        return algorithm.label.equals(Algorithm.AUTO.label());
     }
 
     private long baseM() {
@@ -431,10 +411,10 @@ public final class ExecutionOptions {
             Ascend.checkStrict(
                     group.size(), problem.m(), problem.k(), problem.n(), baseM(), baseN());
         }
-        if (!problem.shards().equals(Shards.even(problem.m(), problem.shards().ranks()))) {
-            throw new UsageException(
-                    "--shards %s are uneven (the Ascend example refuses this)", problem.shards());
-        }
+        refuseIf(
+                !problem.shards().equals(Shards.even(problem.m(), problem.shards().ranks())),
+                "--shards %s are uneven (the Ascend example refuses this)",
+                problem.shards());
     }
 
     /** The given options about chunks and lanes, which some algorithms ignore. */
@@ -448,19 +428,13 @@ public final class ExecutionOptions {
                 .toList();
     }
 
-    /** Checks the mode; returns whether it uses the GPU. */
-    private boolean checkRunMode() {
-        OptionValues.oneOf("--run-mode", runMode, "auto", "cpu", "cuda", "npu", "sim");
-        return runMode.equals("cuda") || runMode.equals("npu") && Gpu.unavailable().isEmpty();
+    private static int count(String option, Integer number, int most) {
+        return number == null ? 0 : (int) OptionValues.between(option, number, 1, most);
     }
 
-    private static int count(String option, Integer given, int most) {
-        return given == null ? 0 : (int) OptionValues.between(option, given, 1, most);
-    }
-
-    private static long positive(String option, Long given, long otherwise) {
-        return given == null
+    private static long positive(String option, Long number, long otherwise) {
+        return number == null
                 ? otherwise
-                : OptionValues.between(option, given, 1, ProblemOptions.MOST_SIZE);
+                : OptionValues.between(option, number, 1, ProblemOptions.MOST_SIZE);
     }
 }

@@ -167,7 +167,7 @@ public final class ProblemOptions {
                 ranks,
                 lists,
                 rows,
-                sums == null ? size("--gk", k, 2048, 1) : sums.inner().totalRows(),
+                sums == null ? size("--gk", k, 2048, 1) : sums.kParts().totalRows(),
                 size("--gn", n, 1024, sums == null ? 0 : 1),
                 a,
                 b,
@@ -281,15 +281,15 @@ public final class ProblemOptions {
                             + " --rhs",
                     op);
         }
-        Shards inner =
+        Shards parts =
                 kParts == null
                         ? Shards.even(size("--gk", k, 2048, 1), lists.groups().getFirst().size())
                         : given("--k-parts", kParts, "--gk", k, lists);
-        if (inner.totalRows() < 1) {
+        if (parts.totalRows() < 1) {
             throw new UsageException(
-                    "--k-parts %s are 0 together: expected 1 to %s", inner, MOST_SIZE);
+                    "--k-parts %s are 0 together: expected 1 to %s", parts, MOST_SIZE);
         }
-        return new ProblemSpec.Sums(op.equals(ProblemSpec.ALL), inner);
+        return new ProblemSpec.Sums(op.equals(ProblemSpec.ALL), parts);
     }
 
     private long seed() {

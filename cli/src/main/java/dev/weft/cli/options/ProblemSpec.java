@@ -57,13 +57,13 @@ public record ProblemSpec(
      * A product that is summed over the ranks of a group.
      *
      * @param all whether every rank gets all rows of C, or only those of its {@link #shards shard}
-     * @param inner parts of K of the first group; in a group of another size K is spread evenly
+     * @param kParts parts of K of the first group; in a group of another size K is spread evenly
      */
-    public record Sums(boolean all, Shards inner) {
+    public record Sums(boolean all, Shards kParts) {
 
         Sums over(long newK) {
-            boolean same = inner.totalRows() == newK;
-            return same ? this : new Sums(all, Shards.even(newK, inner.ranks()));
+            boolean same = kParts.totalRows() == newK;
+            return same ? this : new Sums(all, Shards.even(newK, kParts.ranks()));
         }
     }
 
@@ -148,16 +148,25 @@ public record ProblemSpec(
         return members == shards.ranks() ? shards : Shards.even(m(), members);
     }
 
+    /** Whether ranks have rows of A that are gathered; otherwise their products are summed. */
+    public boolean gathers() {
+        return sums == null;
+    }
+
     /** Parts of K on each of {@link #members}, if their products are summed. */
-    public Shards inner(int worldRank) {
+    public Shards kParts(int worldRank) {
         int members = members(worldRank).size();
-        return members == sums.inner.ranks() ? sums.inner : Shards.even(k, members);
+        return members == sums.kParts.ranks() ? sums.kParts : Shards.even(k, members);
     }
 
     /** The first row that the rank holds, in the As of all groups, one below the other. */
     public long firstRow(int worldRank) {
-        long ofGroup = Math.max(0, groupOf(worldRank)) * m();
-        return sums == null ? ofGroup + shards(worldRank).firstRow(memberOf(worldRank)) : ofGroup;
+        return Math.max(0, groupOf(worldRank)) * m() + firstRowInGroup(worldRank);
+    }
+
+    /** The first row that the rank holds of its group's A. */
+    public long firstRowInGroup(int worldRank) {
+        return sums == null ? shards(worldRank).firstRow(memberOf(worldRank)) : 0;
     }
 
     /** Rows of A that the rank holds. */
@@ -167,28 +176,29 @@ public record ProblemSpec(
     }
 
     /** First of the columns of A, and of the rows of B, that the rank holds. */
-    public long firstInner(int worldRank) {
-        return sums == null ? 0 : inner(worldRank).firstRow(memberOf(worldRank));
+    public long firstK(int worldRank) {
+        return sums == null ? 0 : kParts(worldRank).firstRow(memberOf(worldRank));
     }
 
     /** Columns of A, and rows of B, that the rank holds. */
-    public long inners(int worldRank) {
-        return sums == null ? k : inner(worldRank).rows(memberOf(worldRank));
+    public long ownK(int worldRank) {
+        return sums == null ? k : kParts(worldRank).rows(memberOf(worldRank));
     }
 
-    private boolean hasAllOfC() {
+    /** Whether a rank gets all rows of its group's C. */
+    public boolean hasAllRowsOfC() {
         return sums == null || sums.all;
     }
 
     /** The first row of its group's C that the rank gets. */
     public long firstRowOfC(int worldRank) {
-        return hasAllOfC() ? 0 : shards(worldRank).firstRow(memberOf(worldRank));
+        return hasAllRowsOfC() ? 0 : shards(worldRank).firstRow(memberOf(worldRank));
     }
 
     /** The rows of its group's C that the rank gets. */
     public long rowsOfC(int worldRank) {
         Shards all = shards(worldRank);
-        return hasAllOfC() ? all.totalRows() : all.rows(memberOf(worldRank));
+        return hasAllRowsOfC() ? all.totalRows() : all.rows(memberOf(worldRank));
     }
 
     /** Rows of one group's gathered A. */
@@ -292,7 +302,7 @@ public record ProblemSpec(
                         m(),
                         k,
                         aType.label(),
-                        perGroup(this::inner),
+                        perGroup(this::kParts),
                         k,
                         n,
                         bType.label(),

@@ -23,7 +23,7 @@ record CudaInputs(DeviceMatrix a, DeviceMatrix b) {
      *
      * @param epilogue null if the product is wanted unchanged
      */
-    CudaAllGatherMatmulBuilder describe(
+    void giveBs(
             CudaAllGatherMatmulBuilder builder,
             ProblemSpec problem,
             Operands operands,
@@ -31,13 +31,13 @@ record CudaInputs(DeviceMatrix a, DeviceMatrix b) {
             String epilogue) {
         boolean transposed = problem.transposeB();
         if (operands instanceof QuantizedOperands quantized) {
-            return builder.b(quantized.scaledB(worldRank), transposed);
+            builder.b(quantized.scaledB(worldRank), transposed);
+            return;
         }
         int parts = EpilogueData.products(epilogue, operands.b(worldRank), transposed).size();
         for (int i = 0; i < parts; i++) {
             builder.b(part(i, parts, transposed), transposed);
         }
-        return builder;
     }
 
     /** Some of B's columns; an operator copies them if a kernel cannot read them where they are. */

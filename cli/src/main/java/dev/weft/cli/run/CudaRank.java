@@ -6,6 +6,7 @@ import dev.weft.cli.data.QuantizedOperands;
 import dev.weft.cli.launch.Heartbeat;
 import dev.weft.cli.options.ExecutionSpec;
 import dev.weft.cli.options.ProblemSpec;
+import dev.weft.cli.options.RunRequest;
 import dev.weft.cli.verify.EpilogueJudge;
 import dev.weft.cli.verify.ProductJudge;
 import dev.weft.cuda.DeviceMatrix;
@@ -15,11 +16,9 @@ import dev.weft.cuda.op.CudaAllGatherMatmulBuilder;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.op.Epilogue;
-import dev.weft.op.Operator;
 import dev.weft.op.Operator.View;
+import dev.weft.op.Operator;
 import dev.weft.op.Result;
-import dev.weft.plan.Algorithm;
-import dev.weft.plan.PlanWriter;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
@@ -33,6 +32,7 @@ final class CudaRank implements RankSite<DeviceMatrix> {
     private final ProblemSpec problem;
     private final ExecutionSpec execution;
     private final Operands operands;
+    private final Operators operators;
     private final Transport world;
     private final Fabric group;
     private final int rank;
@@ -48,19 +48,19 @@ final class CudaRank implements RankSite<DeviceMatrix> {
      * @param data what an epilogue adds; null if there is none
      */
     CudaRank(
-            ProblemSpec problem,
-            ExecutionSpec execution,
+            RunRequest request,
             Operands operands,
             Transport world,
             Fabric group,
             EpilogueData data) {
-        this.problem = problem;
-        this.execution = execution;
+        this.problem = request.problem();
+        this.execution = request.execution();
         this.operands = operands;
         this.world = world;
         this.group = group;
         this.rank = world == null ? 0 : world.rank();
         this.site = new CudaSite(world);
+        this.operators = Operators.of(request, operands, rank);
         this.inputs = CudaInputs.upload(problem, operands, rank, site);
         this.check = site.check();
         this.data = data;
@@ -74,34 +74,23 @@ final class CudaRank implements RankSite<DeviceMatrix> {
 
     @Override
     public String device() {
-        return execution.engine().equals("cublas") ? site.device() : site.deviceAndKernel();
+        return execution.workers().engine().equals("cublas")
+                ? site.device()
+                : site.deviceAndKernel();
     }
 
     @Override
     public Operator<DeviceMatrix> prepare() {
-        return builder(execution.algorithm(), execution.epilogue()).epilogue(epilogue).prepare();
+        return builder(operators, execution.epilogue()).epilogue(epilogue).prepare();
     }
 
     @Override
     public Operator<DeviceMatrix> prepareSequential() {
-        return builder(Algorithm.SEQUENTIAL, execution.epilogue()).epilogue(epilogue).prepare();
+        return builder(operators.sequential(), execution.epilogue()).epilogue(epilogue).prepare();
     }
 
-    /**
-     * Gathered A is kept anyway, unless rows are read in place.
-     *
-     * @param steps the steps of an epilogue, which determine the Bs; null if the product is wanted
-     *     unchanged
-     */
-    private CudaAllGatherMatmulBuilder builder(PlanWriter algorithm, String steps) {
-        CudaAllGatherMatmulBuilder builder =
-                group == null
-                        ? CudaAllGatherMatmul.withHostPeers(site.gpu(), 0)
-                        : CudaAllGatherMatmul.on(group, site.gpu());
-        return inputs.describe(
-                        execution.describe(builder, problem, rank), problem, operands, rank, steps)
-                .deadline(execution.deadline())
-                .algorithm(algorithm);
+    private CudaAllGatherMatmulBuilder builder(Operators way, String steps) {
+        return way.gatherOnGpu(site.gpu(), group, inputs, steps);
     }
 
     /** A rank's shard as it travels. */
@@ -113,7 +102,7 @@ final class CudaRank implements RankSite<DeviceMatrix> {
 
     @Override
     public void place(Operator<DeviceMatrix> operator) {
-        for (int peer = 0; execution.hostPeers() && peer < problem.ranks(); peer++) {
+        for (int peer = 0; execution.place().hostPeers() && peer < problem.ranks(); peer++) {
             if (peer != rank && problem.shards().rows(peer) > 0) {
                 Matrix target = ((CudaAllGatherMatmul) operator).peerShard(peer);
                 if (problem.fp8() == null) {
@@ -167,20 +156,21 @@ final class CudaRank implements RankSite<DeviceMatrix> {
      */
     private boolean isEpilogueOfSums(Matrix result) throws IOException {
         try (Operator<DeviceMatrix> operator =
-                        builder(Algorithm.SEQUENTIAL, null).output(DType.FP32).prepare();
+                        builder(operators.sequential(), null).output(DType.FP32).prepare();
                 Arena memory = Arena.ofShared()) {
             place(operator);
             Result<DeviceMatrix> products = callOnPoison(operator);
             RankSite.together(world);
             boolean right = isRight(products);
             Matrix sums = site.get(products.product(), memory);
-            Heartbeat.Work<Boolean> compare =
-                    () -> {
-                        Matrix expected = data.finished(sums, result.dtype(), memory);
-                        return expected.equalsUpToNaN(result)
-                                && new EpilogueJudge(data).worst(sums, expected) <= 1;
-                    };
-            boolean same = world == null ? compare.call() : Heartbeat.during(world, compare);
+            boolean same =
+                    Heartbeat.during(
+                            world,
+                            () -> {
+                                Matrix expected = data.finished(sums, result.dtype(), memory);
+                                return expected.equalsUpToNaN(result)
+                                        && new EpilogueJudge(data).worst(sums, expected) <= 1;
+                            });
             RankSite.together(world);
             return right && same;
         }

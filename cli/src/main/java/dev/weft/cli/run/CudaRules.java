@@ -5,13 +5,13 @@ import dev.weft.cli.data.Operands;
 import dev.weft.cli.data.QuantizedOperands;
 import dev.weft.cli.options.ExecutionSpec;
 import dev.weft.cli.options.ProblemSpec;
+import dev.weft.cli.options.RunRequest;
 import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.Gpu;
 import dev.weft.cuda.op.CudaAllGatherMatmul;
 import dev.weft.op.Epilogue;
 import dev.weft.op.Operator.View;
 import dev.weft.plan.Algorithm;
-import dev.weft.plan.PlanWriter;
 import dev.weft.plan.Reduction;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
@@ -35,13 +35,15 @@ public final class CudaRules {
     private CudaRules() {}
 
     /** Refuses what no GPU runs. */
-    static void check(ProblemSpec problem, ExecutionSpec execution) {
+    static void check(RunRequest request) {
+        ProblemSpec problem = request.problem();
+        ExecutionSpec execution = request.execution();
         DType type = problem.aType();
         if (problem.fp8() != null) {
-            if (!execution.engine().equals("gated")) {
+            if (!execution.workers().engine().equals("gated")) {
                 throw new UsageException(
                         "--dtype fp8 with --engine %s: on the GPU expected --engine gated",
-                        execution.engine());
+                        execution.workers().engine());
             }
         } else if (type == DType.FP32 || problem.bType() != type) {
             throw new UsageException(
@@ -55,7 +57,7 @@ public final class CudaRules {
                     "--out-dtype %s of inputs in %s: on the GPU expected fp32 or %s",
                     problem.outType().label(), type.label(), type.label());
         }
-        if (problem.sums() != null) {
+        if (!problem.gathers()) {
             checkSums(problem, execution);
         }
         List<Integer> largest =
@@ -68,7 +70,7 @@ public final class CudaRules {
                             + " every rank, or --rhs replicated",
                     last, problem.n());
         }
-        if (execution.hostPeers() && !problem.replicaGroups().isAll(problem.ranks())) {
+        if (execution.place().hostPeers() && !problem.replicaGroups().isAll(problem.ranks())) {
             throw new UsageException(
                     "--peers host with %s: expected one group of all ranks, since only rank 0 runs",
                     problem.replicaGroups().isEqual(problem.ranks())
@@ -80,35 +82,34 @@ public final class CudaRules {
     /** Refuses sums over ranks that a GPU does not run. */
     private static void checkSums(ProblemSpec problem, ExecutionSpec execution) {
         List<Reduction> possible = new ArrayList<>(List.of(Reduction.AUTO));
-        if (!execution.hostPeers()) {
+        if (!execution.place().hostPeers()) {
             possible.add(Reduction.DIRECT);
         }
         possible.addAll(List.of(Reduction.CHAIN, Reduction.MESH_PUSH, Reduction.SEQUENTIAL));
-        Reduction reduction = execution.summing().reduction();
+        Reduction reduction = Reduction.of(execution.algorithm());
         if (!possible.contains(reduction)) {
             throw new UsageException(
                     "--algorithm %s with --peers %s: on the GPU expected one of %s",
                     reduction.label(),
-                    execution.peers(),
+                    execution.place().peers(),
                     String.join(", ", possible.stream().map(Reduction::label).toList()));
         }
-        if (execution.summing().order() == Reduction.Order.BY_RANK_BF16
-                && problem.aType() != DType.BF16) {
+        if (execution.order() == Reduction.Order.BY_RANK_BF16 && problem.aType() != DType.BF16) {
             throw new UsageException(
                     "--order %s of %s operands: on the GPU expected --dtype bf16",
                     Reduction.Order.BY_RANK_BF16.label(), problem.aType().label());
         }
         for (List<Integer> group : problem.replicaGroups().groups()) {
-            Shards inner = problem.inner(group.getFirst());
+            Shards kParts = problem.kParts(group.getFirst());
             boolean fits =
-                    IntStream.range(0, inner.ranks())
-                            .filter(r -> inner.rows(r) > 0)
-                            .allMatch(r -> inner.firstRow(r) % SUM_QUANTUM == 0);
-            if (execution.summing().order() == Reduction.Order.WHOLE && !fits) {
+                    IntStream.range(0, kParts.ranks())
+                            .filter(r -> kParts.rows(r) > 0)
+                            .allMatch(r -> kParts.firstRow(r) % SUM_QUANTUM == 0);
+            if (execution.order() == Reduction.Order.WHOLE && !fits) {
                 throw new UsageException(
                         "parts of K of %s in order whole: GPUs sum %s k at a time, expected cuts at"
                                 + " multiples of that in --k-parts, or --order by-rank",
-                        inner, SUM_QUANTUM);
+                        kParts, SUM_QUANTUM);
             }
         }
     }
@@ -117,9 +118,11 @@ public final class CudaRules {
      * Refuses what this machine lacks or what its GPU cannot hold, by preparing a small operator
      * like the requested one. Kernels are compiled here, once for all ranks.
      */
-    static void tryOut(ProblemSpec problem, ExecutionSpec execution) {
+    static void tryOut(RunRequest request) {
+        ProblemSpec problem = request.problem();
+        ExecutionSpec execution = request.execution();
         requireGpu();
-        if (problem.sums() != null) {
+        if (!problem.gathers()) {
             return;
         }
         try (Arena arena = Arena.ofConfined();
@@ -136,21 +139,10 @@ public final class CudaRules {
             Operands small = scaled ? new QuantizedOperands(plain, shape, arena) : plain;
             int first = problem.rankOf(0, 0);
             CudaInputs inputs = CudaInputs.upload(shape, small, first, site);
+            ExecutionSpec trial = execution.with(trialAlgorithm(execution), request.cut(first));
             try (CudaAllGatherMatmul op =
-                    inputs.describe(
-                                    execution
-                                            .cutFor(problem)
-                                            .describe(
-                                                    CudaAllGatherMatmul.withHostPeers(
-                                                            site.gpu(), 0),
-                                                    shape,
-                                                    first),
-                                    shape,
-                                    small,
-                                    first,
-                                    null)
-                            .deadline(execution.deadline())
-                            .algorithm(trialAlgorithm(execution))
+                    Operators.of(new RunRequest(shape, trial), small, first)
+                            .gatherOnGpu(site.gpu(), null, inputs, null)
                             .epilogue(trialEpilogue(execution))
                             .prepare()) {
                 // Their verdicts mean nothing yet; this loads their kernels.
@@ -175,9 +167,11 @@ public final class CudaRules {
     }
 
     /** Ranks on devices support every algorithm; this refuses what host memory cannot do. */
-    private static PlanWriter trialAlgorithm(ExecutionSpec execution) {
-        boolean asked = execution.hostPeers() && execution.algorithm() != Algorithm.AUTO;
-        return asked ? execution.algorithm() : Algorithm.MESH_PULL;
+    private static String trialAlgorithm(ExecutionSpec execution) {
+        boolean auto = execution.algorithm().equals(Algorithm.AUTO.label());
+        return execution.place().hostPeers() && !auto
+                ? execution.algorithm()
+                : Algorithm.MESH_PULL.label();
     }
 
     /** One kernel does all steps. */

@@ -5,6 +5,7 @@ import dev.weft.cli.data.Operands;
 import dev.weft.cli.launch.Heartbeat;
 import dev.weft.cli.options.ExecutionSpec;
 import dev.weft.cli.options.ProblemSpec;
+import dev.weft.cli.options.RunRequest;
 import dev.weft.cli.verify.EpilogueJudge;
 import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.op.CudaAllGatherMatmul;
@@ -13,10 +14,10 @@ import dev.weft.cuda.op.CudaMatmulReduceBuilder;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.op.Epilogue;
-import dev.weft.op.Operator;
 import dev.weft.op.Operator.View;
-import dev.weft.plan.Reduction;
+import dev.weft.op.Operator;
 import dev.weft.plan.Reduction.Order;
+import dev.weft.plan.Reduction;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
@@ -33,17 +34,18 @@ final class CudaSumsRank implements RankSite<DeviceMatrix> {
 
     private final ProblemSpec problem;
     private final ExecutionSpec execution;
+    private final boolean isStaged;
     private final Operands operands;
+    private final Operators operators;
     private final Transport world;
     private final Fabric group;
     private final int rank;
     private final int member;
-    private final Shards inner;
+    private final Shards kParts;
     private final Arena arena = Arena.ofShared();
     private final CudaSite site;
     private final DeviceMatrix a;
     private final DeviceMatrix b;
-    private final List<Matrix> bs;
     private final int products;
     private final EpilogueData data;
     private final Epilogue epilogue;
@@ -53,28 +55,27 @@ final class CudaSumsRank implements RankSite<DeviceMatrix> {
      * @param data what an epilogue adds to this rank's rows of C; null if there is none
      */
     CudaSumsRank(
-            ProblemSpec problem,
-            ExecutionSpec execution,
+            RunRequest request,
             Operands operands,
             Transport world,
             Fabric group,
             EpilogueData data) {
-        this.problem = problem;
-        this.execution = execution;
+        this.problem = request.problem();
+        this.execution = request.execution();
+        this.isStaged = request.isStaged();
         this.operands = operands;
         this.world = world;
         this.group = group;
         this.rank = world == null ? 0 : world.rank();
         this.member = problem.memberOf(rank);
-        this.inner = problem.inner(rank);
+        this.kParts = problem.kParts(rank);
         this.site = new CudaSite(world);
         try (Arena inputs = Arena.ofConfined()) {
             this.a = site.put(Operands.gatheredA(operands, problem, rank, inputs));
             this.b = site.put(Operands.wholeB(operands, problem, rank, inputs));
         }
-        this.bs =
-                EpilogueData.products(execution.epilogue(), operands.b(rank), problem.transposeB());
-        this.products = bs.size();
+        this.operators = Operators.of(request, operands, rank);
+        this.products = operators.bs().size();
         this.data = data;
         this.epilogue = data == null ? Epilogue.none() : data.epilogue(residual(data.residual()));
     }
@@ -91,41 +92,19 @@ final class CudaSumsRank implements RankSite<DeviceMatrix> {
 
     @Override
     public Operator<DeviceMatrix> prepare() {
-        return builder(execution.summing().reduction(), execution.summing().order()).prepare();
+        return operators.reduceOnGpu(site.gpu(), group).epilogue(epilogue).prepare();
     }
 
     @Override
     public Operator<DeviceMatrix> prepareSequential() {
-        Order asked = execution.summing().order();
-        CudaMatmulReduceBuilder builder =
-                builder(Reduction.SEQUENTIAL, asked == Order.WHOLE ? Order.BY_RANK : asked);
+        CudaMatmulReduceBuilder builder = operators.sequential().reduceOnGpu(site.gpu(), group);
         // Sums take the same way in both.
-        return (isStaged() ? builder.staged() : builder).prepare();
-    }
-
-    private boolean isStaged() {
-        return group != null
-                && List.of(Reduction.CHAIN, Reduction.MESH_PUSH)
-                        .contains(execution.summing().reduction());
-    }
-
-    private CudaMatmulReduceBuilder builder(Reduction reduction, Order order) {
-        boolean all = problem.sums().all();
-        CudaMatmulReduceBuilder builder =
-                group == null
-                        ? CudaMatmulReduce.withHostPeers(site.gpu(), member, all)
-                        : CudaMatmulReduce.on(group, site.gpu(), all);
-        execution.describe(builder, problem, rank);
-        bs.forEach(part -> builder.b(part, problem.transposeB()));
-        return builder.deadline(execution.deadline())
-                .algorithm(reduction)
-                .order(order)
-                .epilogue(epilogue);
+        return (isStaged ? builder.staged() : builder).epilogue(epilogue).prepare();
     }
 
     @Override
     public void place(Operator<DeviceMatrix> operator) {
-        if (execution.hostPeers()) {
+        if (execution.place().hostPeers()) {
             placePeers((CudaMatmulReduce) operator);
         }
         for (int half = 0; half < 2; half++) {
@@ -140,14 +119,14 @@ final class CudaSumsRank implements RankSite<DeviceMatrix> {
      * alone.
      */
     private void placePeers(CudaMatmulReduce operator) {
-        for (int slot = 0; slot < Reduction.slotOf(inner.ranks()); slot++) {
+        for (int slot = 0; slot < Reduction.slotOf(kParts.ranks()); slot++) {
             if (operator.incoming(0, slot).isEmpty()) {
                 continue;
             }
             try (Arena sums = Arena.ofShared()) {
                 Matrix from;
                 if (slot == Reduction.PARTIAL) {
-                    from = product(0, inner.firstRow(member), DType.FP32, sums);
+                    from = product(0, kParts.firstRow(member), DType.FP32, sums);
                 } else if (slot == Reduction.WHOLE) {
                     from = sums(order(operator), sums);
                 } else {
@@ -165,7 +144,7 @@ final class CudaSumsRank implements RankSite<DeviceMatrix> {
     /** The order in which an operator sums. */
     private Order order(Operator<DeviceMatrix> operator) {
         // Plans do not say whether sums are rounded before they are added.
-        return execution.summing().order() == Order.BY_RANK_BF16
+        return execution.order() == Order.BY_RANK_BF16
                 ? Order.BY_RANK_BF16
                 : Order.of(operator.plans());
     }
@@ -199,17 +178,18 @@ final class CudaSumsRank implements RankSite<DeviceMatrix> {
     }
 
     private Matrix part(int of, Arena into) {
-        return product(inner.firstRow(of), inner.firstRow(of) + inner.rows(of), DType.FP32, into);
+        return product(
+                kParts.firstRow(of), kParts.firstRow(of) + kParts.rows(of), DType.FP32, into);
     }
 
     /** All sums in fp32. In the order by rank, parts are added here on the CPU. */
     private Matrix sums(Order order, Arena into) {
         if (order == Order.WHOLE) {
-            return product(0, inner.totalRows(), DType.FP32, into);
+            return product(0, kParts.totalRows(), DType.FP32, into);
         }
         Matrix sum = null;
-        for (int r = 0; r < inner.ranks(); r++) {
-            if (inner.rows(r) > 0) {
+        for (int r = 0; r < kParts.ranks(); r++) {
+            if (kParts.rows(r) > 0) {
                 Matrix part = part(r, into);
                 if (order == Order.BY_RANK_BF16) {
                     part = part.converted(into, DType.BF16).converted(into, DType.FP32);
@@ -251,18 +231,19 @@ final class CudaSumsRank implements RankSite<DeviceMatrix> {
         Matrix overlapped = callOnPoison(fused);
         Matrix plain = callOnPoison(sequential);
         RankSite.together(world);
-        Heartbeat.Work<Judged> compare =
-                () -> {
-                    Judged one = judge((CudaMatmulReduce) fused, overlapped);
-                    Judged other = judge((CudaMatmulReduce) sequential, plain);
-                    return new Judged(
-                            true,
-                            one.equal() && other.equal(),
-                            one.withinBound() && other.withinBound(),
-                            overlapped,
-                            null);
-                };
-        Judged judged = world == null ? compare.call() : Heartbeat.during(world, compare);
+        Judged judged =
+                Heartbeat.during(
+                        world,
+                        () -> {
+                            Judged one = judge((CudaMatmulReduce) fused, overlapped);
+                            Judged other = judge((CudaMatmulReduce) sequential, plain);
+                            return new Judged(
+                                    true,
+                                    one.equal() && other.equal(),
+                                    one.withinBound() && other.withinBound(),
+                                    overlapped,
+                                    null);
+                        });
         RankSite.together(world);
         return judged;
     }
@@ -270,8 +251,8 @@ final class CudaSumsRank implements RankSite<DeviceMatrix> {
     private Matrix callOnPoison(Operator<DeviceMatrix> operator) {
         RankSite.together(world);
         site.check().poison(((CudaMatmulReduce) operator).product(0));
-        if (execution.hostPeers()) {
-            for (int slot = 0; slot < Reduction.slotOf(inner.ranks()); slot++) {
+        if (execution.place().hostPeers()) {
+            for (int slot = 0; slot < Reduction.slotOf(kParts.ranks()); slot++) {
                 for (int product = 0; product < products; product++) {
                     ((CudaMatmulReduce) operator)
                             .outgoing(product, slot)
@@ -311,7 +292,7 @@ final class CudaSumsRank implements RankSite<DeviceMatrix> {
 
     private boolean sentExpected(CudaMatmulReduce operator, Arena sums) {
         boolean same = true;
-        for (int product = 0; execution.hostPeers() && product < products; product++) {
+        for (int product = 0; execution.place().hostPeers() && product < products; product++) {
             same &= sentExpected(operator, product, sums);
         }
         return same;
@@ -319,7 +300,7 @@ final class CudaSumsRank implements RankSite<DeviceMatrix> {
 
     /** This rank's own rows are not sent, and still hold what they were filled with. */
     private boolean sentExpected(CudaMatmulReduce operator, int product, Arena sums) {
-        long end = inner.firstRow(member) + inner.rows(member);
+        long end = kParts.firstRow(member) + kParts.rows(member);
         Matrix partial = operator.outgoing(product, Reduction.PARTIAL).orElse(null);
         if (partial != null
                 && !products(product(0, end, DType.FP32, sums))

@@ -4,12 +4,9 @@ import static dev.weft.report.Text.text;
 
 import dev.weft.cli.console.Console;
 import dev.weft.cli.console.TextTable;
-import dev.weft.cli.options.ProblemSpec;
 import dev.weft.op.Operator;
-import dev.weft.plan.Chunks;
-import dev.weft.plan.Hosts;
 import dev.weft.plan.RankPlan;
-import dev.weft.plan.Reduction;
+import java.util.ArrayList;
 import java.util.List;
 
 /** What {@code --explain} prints. */
@@ -58,29 +55,19 @@ public final class Explanation {
         return Double.isNaN(ns) ? "-" : text("%.3f", ns / 1e6);
     }
 
-    /** Prints what the ranks of the first group did to sum their products. */
-    static void plans(ProblemSpec problem, Hosts hosts, RankReport report, Console console) {
-        int first = problem.rankOf(0, 0);
-        List<Integer> group = problem.replicaGroups().groups().getFirst();
-        long rows = report.chunkRows();
-        Chunks chunks = Chunks.byRows(problem.shards(first), problem.n(), rows, rows);
-        plans(
-                Reduction.of(report.algorithm())
-                        .plans(
-                                chunks,
-                                problem.inner(first),
-                                problem.sums().all(),
-                                hosts.among(group)),
-                console);
+    /** What all ranks do, in as many lines as people would read. */
+    static List<String> lines(List<RankPlan> plans) {
+        List<String> all = RankPlan.describe(plans);
+        List<String> lines = new ArrayList<>(all.subList(0, Math.min(all.size(), MOST_LINES)));
+        if (all.size() > MOST_LINES) {
+            lines.add("and %d lines more".formatted(all.size() - MOST_LINES));
+        }
+        return lines;
     }
 
-    /** Prints what all ranks do. */
-    static void plans(List<RankPlan> plans, Console console) {
-        List<String> lines = RankPlan.describe(plans);
+    /** Prints such lines. */
+    static void plans(List<String> lines, Console console) {
         console.info("The plan of all ranks:");
-        lines.stream().limit(MOST_LINES).forEach(line -> console.print("  " + line));
-        if (lines.size() > MOST_LINES) {
-            console.print("  and %d lines more".formatted(lines.size() - MOST_LINES));
-        }
+        lines.forEach(line -> console.print("  " + line));
     }
 }

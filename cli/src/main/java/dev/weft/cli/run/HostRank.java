@@ -1,39 +1,24 @@
 package dev.weft.cli.run;
 
-import dev.weft.cli.data.EpilogueData;
 import dev.weft.cli.data.Operands;
 import dev.weft.cli.data.QuantizedOperands;
 import dev.weft.cli.launch.Heartbeat;
-import dev.weft.cli.options.ExecutionSpec;
-import dev.weft.cli.options.ProblemSpec;
+import dev.weft.cli.options.RunRequest;
 import dev.weft.cli.verify.ProductJudge;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.op.AllGatherMatmul;
-import dev.weft.op.AllGatherMatmulBuilder;
 import dev.weft.op.Epilogue;
-import dev.weft.op.MatmulAllReduce;
-import dev.weft.op.MatmulReduceBuilder;
-import dev.weft.op.MatmulReduceScatter;
-import dev.weft.op.Operator;
 import dev.weft.op.Operator.View;
+import dev.weft.op.Operator;
 import dev.weft.op.Result;
-import dev.weft.plan.Algorithm;
-import dev.weft.plan.PlanWriter;
-import dev.weft.plan.Reduction;
 import dev.weft.tensor.Matrix;
 import java.io.IOException;
 import java.lang.foreign.Arena;
-import java.util.List;
 
 /** The site of a rank on the CPU. */
 record HostRank(
-        ProblemSpec problem,
-        ExecutionSpec execution,
-        Operands operands,
-        Transport world,
-        Fabric group,
-        Epilogue epilogue)
+        RunRequest request, Operands operands, Transport world, Fabric group, Epilogue epilogue)
         implements RankSite<Matrix> {
 
     private Matrix shard() {
@@ -49,69 +34,16 @@ record HostRank(
 
     @Override
     public Operator<Matrix> prepare() {
-        return problem.sums() == null
-                ? builder(execution.algorithm(), execution.keepGathered()).prepare()
-                : summing(execution.summing().reduction(), execution.summing().order());
+        return operators().onHost(world, group, epilogue, request.execution().keepGathered());
     }
 
-    /** The sequential way to sum adds by rank. */
     @Override
     public Operator<Matrix> prepareSequential() {
-        return problem.sums() == null
-                ? builder(Algorithm.SEQUENTIAL, false).prepare()
-                : summing(Reduction.SEQUENTIAL, sequentialOrder());
+        return operators().sequential().onHost(world, group, epilogue, false);
     }
 
-    private Reduction.Order sequentialOrder() {
-        Reduction.Order order = execution.summing().order();
-        return order == Reduction.Order.WHOLE ? Reduction.Order.BY_RANK : order;
-    }
-
-    private Operator<Matrix> summing(Reduction reduction, Reduction.Order order) {
-        return problem.sums().all()
-                ? summing(MatmulAllReduce.on(group), reduction, order)
-                : summing(MatmulReduceScatter.on(group), reduction, order);
-    }
-
-    private <O extends Operator<Matrix>> O summing(
-            MatmulReduceBuilder<O> builder, Reduction reduction, Reduction.Order order) {
-        execution.describe(builder, problem, world.rank());
-        products().forEach(b -> builder.b(b, problem.transposeB()));
-        return builder.algorithm(reduction)
-                .order(order)
-                .epilogue(epilogue)
-                .computeWorkers(computeWorkers())
-                .prepare();
-    }
-
-    /** All groups of the world share the cores, not only this group's ranks. */
-    private int computeWorkers() {
-        return execution.computeWorkers() > 0 ? execution.computeWorkers() : world.cores().cores();
-    }
-
-    private AllGatherMatmulBuilder builder(PlanWriter algorithm, boolean keepGathered) {
-        AllGatherMatmulBuilder builder =
-                withB(execution.describe(AllGatherMatmul.on(group), problem, world.rank()))
-                        .algorithm(algorithm)
-                        .epilogue(epilogue)
-                        .computeWorkers(computeWorkers())
-                        .pinWorkers();
-        return keepGathered ? builder.keepGathered() : builder;
-    }
-
-    private AllGatherMatmulBuilder withB(AllGatherMatmulBuilder builder) {
-        boolean transposed = problem.transposeB();
-        if (operands instanceof QuantizedOperands quantized) {
-            return builder.b(quantized.scaledB(world.rank()), transposed);
-        }
-        products().forEach(b -> builder.b(b, transposed));
-        return builder;
-    }
-
-    /** The Bs of the rank's products. */
-    private List<Matrix> products() {
-        return EpilogueData.products(
-                execution.epilogue(), operands.b(world.rank()), problem.transposeB());
+    private Operators operators() {
+        return Operators.of(request, operands, world.rank());
     }
 
     @Override
@@ -133,16 +65,20 @@ record HostRank(
         fused.lastResult().product().data().fill((byte) 0xFF);
         Result<Matrix> result = fused.call(shard());
         Matrix product = result.product();
-        if (problem.sums() != null) {
+        if (!request.problem().gathers()) {
             return new Judged(true, true, true, product, null);
         }
-        if (execution.keepGathered()) {
+        if (request.execution().keepGathered()) {
             Matrix gathered = result.gathered().orElseThrow();
             return Heartbeat.during(
                     world, () -> new Judged(equalsInputs(gathered), true, true, product, gathered));
         }
         try (AllGatherMatmul keeping =
-                builder(execution.algorithm(), true).plans(fused.plans()).prepare()) {
+                operators()
+                        .gatherOnHost(world, group, epilogue)
+                        .keepGathered()
+                        .plans(fused.plans())
+                        .prepare()) {
             Result<Matrix> kept = keeping.call(shard());
             boolean sameBits = keeping.sameBitsForAnyRows();
             return Heartbeat.during(world, () -> compare(kept, product, sameBits));
@@ -158,8 +94,8 @@ record HostRank(
 
     private boolean isWithinBound(Matrix product) {
         try (Arena arena = Arena.ofConfined()) {
-            Matrix a = Operands.gatheredA(operands, problem, world.rank(), arena);
-            return new ProductJudge(problem, world.rank())
+            Matrix a = Operands.gatheredA(operands, request.problem(), world.rank(), arena);
+            return new ProductJudge(request.problem(), world.rank())
                     .judge(a, operands.b(world.rank()), product)
                     .withinBound();
         }
@@ -170,7 +106,7 @@ record HostRank(
             return gathered.bitwiseEquals(
                     operands instanceof QuantizedOperands quantized
                             ? quantized.gatheredRows(world.rank(), arena)
-                            : Operands.gatheredA(operands, problem, world.rank(), arena));
+                            : Operands.gatheredA(operands, request.problem(), world.rank(), arena));
         }
     }
 

@@ -1,7 +1,6 @@
 package dev.weft.cli.run;
 
-import dev.weft.cli.options.ExecutionSpec;
-import dev.weft.cli.options.ProblemSpec;
+import dev.weft.cli.options.RunRequest;
 import dev.weft.cli.view.LivePage;
 import dev.weft.plan.Hosts;
 import dev.weft.report.RunRecord;
@@ -14,8 +13,7 @@ import java.util.TreeMap;
 final class LiveRun implements RoundListener {
 
     private final LivePage page;
-    private final ProblemSpec problem;
-    private final ExecutionSpec execution;
+    private final RunRequest request;
     private final TreeMap<Integer, RankReport> reports = new TreeMap<>();
     private final Hosts hosts;
     private final int tellers;
@@ -23,10 +21,9 @@ final class LiveRun implements RoundListener {
     /**
      * @param tellers how many ranks report their rounds, from the first on
      */
-    LiveRun(LivePage page, ProblemSpec problem, ExecutionSpec execution, Hosts hosts, int tellers) {
+    LiveRun(LivePage page, RunRequest request, Hosts hosts, int tellers) {
         this.page = page;
-        this.problem = problem;
-        this.execution = execution;
+        this.request = request;
         this.hosts = hosts;
         this.tellers = tellers;
     }
@@ -36,7 +33,7 @@ final class LiveRun implements RoundListener {
         reports.put(rank, soFar);
         int rounds = soFar.times().rounds();
         boolean alike = reports.values().stream().allMatch(one -> one.times().rounds() == rounds);
-        boolean some = reports.keySet().stream().anyMatch(one -> !problem.sitsOut(one));
+        boolean some = reports.keySet().stream().anyMatch(one -> !request.problem().sitsOut(one));
         // Timelines of different calls do not belong in one picture.
         if (reports.size() == tellers && alike && some) {
             List<RankReport> all = List.copyOf(reports.values());
@@ -45,7 +42,7 @@ final class LiveRun implements RoundListener {
     }
 
     private ShownRun shown(List<RankReport> all) {
-        RunRecord record = Records.of(problem, execution, hosts, all, null);
+        RunRecord record = Records.of(request, hosts, all, null);
         return RunView.underWay(record, "weft run");
     }
 }

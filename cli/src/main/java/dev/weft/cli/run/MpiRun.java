@@ -72,12 +72,11 @@ final class MpiRun {
                             + ": "
                             + inputs.problem().describe());
             if (first) {
-                steps.storeModel(inputs.problem(), world::worked, console);
+                steps.storeModel(inputs.request(), world::worked, console);
             }
             console.info("Running warmup...");
             RankReport report =
-                    new RankRun(inputs, execution, progress, listener(page, inputs, world))
-                            .run(world);
+                    new RankRun(inputs, progress, listener(page, inputs, world)).run(world);
             Verification judged = judge(world, inputs, report, progress);
             List<Told> told = Collected.atFirst(world, new Told(report, judged));
             int code = 0;
@@ -110,7 +109,7 @@ final class MpiRun {
         }
         return page == null
                 ? (rank, soFar) -> {}
-                : new LiveRun(page, inputs.problem(), execution, world.hosts(), 1);
+                : new LiveRun(page, inputs.request(), world.hosts(), 1);
     }
 
     /** The first rank of a host takes the lock; hosts that share a folder know their own run. */
@@ -143,7 +142,7 @@ final class MpiRun {
                 return null;
             }
         }
-        return options.open(arena);
+        return options.open(execution, arena);
     }
 
     /** The first rank of a host checks for all of its ranks; the others return null. */
@@ -167,7 +166,7 @@ final class MpiRun {
                         () ->
                                 steps.verifier(inputs, report, alike, progress)
                                         .verify(
-                                                inputs.problem().sums() == null
+                                                inputs.problem().gathers()
                                                         ? all(exact, rank, end)
                                                         : null,
                                                 all(equal, rank, end),

@@ -36,18 +36,16 @@ public final class RankCommand implements Callable<Integer> {
         RoundListener listener = LIVE.isAskedFor() ? (rank, soFar) -> LIVE.tell(soFar) : null;
         try (Arena arena = Arena.ofShared();
                 World world = World.joined()) {
-            Inputs inputs = options.open(arena);
-            RankReport report =
-                    world.call(fabric -> run(fabric, inputs, execution, listener)).getFirst();
+            Inputs inputs = options.open(execution, arena);
+            RankReport report = world.call(fabric -> run(fabric, inputs, listener)).getFirst();
             REPORT.write(report);
         }
         return 0;
     }
 
-    private static RankReport run(
-            Fabric fabric, Inputs inputs, ExecutionSpec execution, RoundListener listener)
+    private static RankReport run(Fabric fabric, Inputs inputs, RoundListener listener)
             throws IOException {
         Progress progress = ProgressFile.ofRank(fabric.rank());
-        return new RankRun(inputs, execution, progress, listener).run(fabric);
+        return new RankRun(inputs, progress, listener).run(fabric);
     }
 }

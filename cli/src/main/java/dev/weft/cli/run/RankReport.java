@@ -18,6 +18,8 @@ import java.util.Objects;
  *     the engine allows that; on a GPU, whether every element of the measured one, and of the other
  *     if it differs, was within the bound of plain sums on the device
  * @param candidates what auto considered; empty if the algorithm was requested
+ * @param plans what the ranks of the first group did, for {@code --explain}; empty on other ranks
+ *     and in gathers
  */
 public record RankReport(
         String algorithm,
@@ -31,6 +33,7 @@ public record RankReport(
         boolean keptEqual,
         boolean keptWithinBound,
         List<Explanation.Tried> candidates,
+        List<String> plans,
         Timeline timeline) {
 
     public RankReport {
@@ -45,7 +48,8 @@ public record RankReport(
             ViewRounds.Measured measured,
             boolean gatheredExact,
             boolean keptEqual,
-            boolean keptWithinBound) {
+            boolean keptWithinBound,
+            List<String> plans) {
         RankPlan plan = fused.plan();
         return new RankReport(
                 plan.name(),
@@ -59,6 +63,7 @@ public record RankReport(
                 keptEqual,
                 keptWithinBound,
                 fused.candidates().stream().map(Explanation.Tried::of).toList(),
+                plans,
                 measured.timeline());
     }
 }

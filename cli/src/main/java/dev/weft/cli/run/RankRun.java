@@ -5,6 +5,7 @@ import dev.weft.cli.data.EpilogueData;
 import dev.weft.cli.launch.Heartbeat;
 import dev.weft.cli.options.ExecutionSpec;
 import dev.weft.cli.options.ProblemSpec;
+import dev.weft.cli.options.RunRequest;
 import dev.weft.cli.run.RunOptions.Inputs;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.memory.MemoryFabric;
@@ -14,6 +15,7 @@ import dev.weft.op.Operator;
 import dev.weft.report.RunRecord;
 import java.io.IOException;
 import java.lang.foreign.Arena;
+import java.util.List;
 
 /**
  * One rank's whole job, on a CPU or a GPU: prepare, warm up, measure the views, make a call on a
@@ -27,7 +29,7 @@ import java.lang.foreign.Arena;
  * @param progress drawn by the rank that is given a visible one
  * @param listener null if no rank has one
  */
-record RankRun(Inputs inputs, ExecutionSpec execution, Progress progress, RoundListener listener) {
+record RankRun(Inputs inputs, Progress progress, RoundListener listener) {
 
     /**
      * Collective.
@@ -37,23 +39,15 @@ record RankRun(Inputs inputs, ExecutionSpec execution, Progress progress, RoundL
     RankReport run(Fabric fabric) throws IOException {
         ProblemSpec problem = inputs.problem();
         Transport world = fabric == null ? null : Transport.of(fabric);
-        if (execution.link() > 0) {
-            ((MemoryFabric) world).pace(execution.link());
+        ExecutionSpec.Place place = inputs.request().execution().place();
+        if (place.link() > 0) {
+            ((MemoryFabric) world).pace(place.link());
         }
         Fabric group =
                 world == null || problem.replicaGroups().isAll(world.size())
                         ? world
                         : world.split(problem.replicaGroups());
-        try (RankSite<?> site =
-                execution.cuda()
-                        ? onGpu(world, group)
-                        : new HostRank(
-                                problem,
-                                execution,
-                                inputs.operands(),
-                                world,
-                                group,
-                                epilogue(world))) {
+        try (RankSite<?> site = place.cuda() ? onGpu(world, group) : onHost(world, group)) {
             return run(world, site);
         } finally {
             if (group != world) {
@@ -63,16 +57,16 @@ record RankRun(Inputs inputs, ExecutionSpec execution, Progress progress, RoundL
     }
 
     private RankSite<?> onGpu(Transport world, Fabric group) throws IOException {
-        ProblemSpec problem = inputs.problem();
-        return problem.sums() == null
-                ? new CudaRank(problem, execution, inputs.operands(), world, group, data(world))
-                : new CudaSumsRank(
-                        problem, execution, inputs.operands(), world, group, data(world));
+        RunRequest request = inputs.request();
+        return request.problem().gathers()
+                ? new CudaRank(request, inputs.operands(), world, group, data(world))
+                : new CudaSumsRank(request, inputs.operands(), world, group, data(world));
     }
 
-    private Epilogue epilogue(Transport world) throws IOException {
+    private RankSite<?> onHost(Transport world, Fabric group) throws IOException {
         EpilogueData data = data(world);
-        return data == null ? Epilogue.none() : data.epilogue();
+        Epilogue epilogue = data == null ? Epilogue.none() : data.epilogue();
+        return new HostRank(inputs.request(), inputs.operands(), world, group, epilogue);
     }
 
     /**
@@ -80,21 +74,22 @@ record RankRun(Inputs inputs, ExecutionSpec execution, Progress progress, RoundL
      * read.
      */
     private EpilogueData data(Transport world) throws IOException {
-        String steps = execution.epilogue();
+        String steps = inputs.request().execution().epilogue();
         if (steps == null) {
             return null;
         }
         ProblemSpec problem = inputs.problem();
         int rank = world == null ? 0 : world.rank();
-        Heartbeat.Work<EpilogueData> make =
+        return Heartbeat.during(
+                world,
                 () ->
                         EpilogueData.of(steps, problem, rank, Arena.ofAuto())
-                                .ofRows(problem.firstRowOfC(rank), problem.rowsOfC(rank));
-        return world == null ? make.call() : Heartbeat.during(world, make);
+                                .ofRows(problem.firstRowOfC(rank), problem.rowsOfC(rank)));
     }
 
     private <M> RankReport run(Transport world, RankSite<M> site) throws IOException {
         int rank = world == null ? 0 : world.rank();
+        ExecutionSpec execution = inputs.request().execution();
         try (Operator<M> fused = site.prepare();
                 Operator<M> sequential = site.prepareSequential()) {
             // From now on, every call finds the shard in place.
@@ -103,8 +98,8 @@ record RankRun(Inputs inputs, ExecutionSpec execution, Progress progress, RoundL
             ViewRounds.Measured measured =
                     new ViewRounds(
                                     world,
-                                    execution.warmup(),
-                                    execution.iterations(),
+                                    execution.rounds().warmup(),
+                                    execution.rounds().iterations(),
                                     progress,
                                     execution.hasViewsOfExample())
                             .measure(
@@ -115,7 +110,8 @@ record RankRun(Inputs inputs, ExecutionSpec execution, Progress progress, RoundL
                                             : soFar -> tell(rank, site, fused, soFar));
             RankSite.Judged judged = site.judge(fused, sequential);
             // After the operators' last call; under MPI, peers wait for the reports meanwhile.
-            Heartbeat.Work<RankReport> write =
+            return Heartbeat.during(
+                    world,
                     () -> {
                         if (!inputs.problem().sitsOut(rank)) {
                             inputs.folder()
@@ -125,10 +121,14 @@ record RankRun(Inputs inputs, ExecutionSpec execution, Progress progress, RoundL
                                             judged.gathered(),
                                             execution.npy());
                         }
-                        return report(site.device(), fused, measured, judged);
-                    };
-            return world == null ? write.call() : Heartbeat.during(world, write);
+                        return report(site.device(), fused, measured, judged, plans(rank, fused));
+                    });
         }
+    }
+
+    private List<String> plans(int rank, Operator<?> fused) {
+        boolean shown = !inputs.problem().gathers() && rank == inputs.problem().rankOf(0, 0);
+        return shown ? Explanation.lines(fused.plans()) : List.of();
     }
 
     /** Then a call of it is a sample of both views, and their ratio is 1. */
@@ -137,20 +137,23 @@ record RankRun(Inputs inputs, ExecutionSpec execution, Progress progress, RoundL
     }
 
     private void tell(int rank, RankSite<?> site, Operator<?> fused, ViewRounds.Measured soFar) {
-        listener.round(rank, report(site.device(), fused, soFar, RankSite.Judged.NOT_YET));
+        listener.round(
+                rank, report(site.device(), fused, soFar, RankSite.Judged.NOT_YET, List.of()));
     }
 
     private static RankReport report(
             String device,
             Operator<?> fused,
             ViewRounds.Measured measured,
-            RankSite.Judged judged) {
+            RankSite.Judged judged,
+            List<String> plans) {
         return RankReport.of(
                 device,
                 fused,
                 measured,
                 judged.gatheredExact(),
                 judged.equal(),
-                judged.withinBound());
+                judged.withinBound(),
+                plans);
     }
 }

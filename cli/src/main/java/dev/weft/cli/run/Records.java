@@ -4,11 +4,11 @@ import dev.weft.cli.console.Version;
 import dev.weft.cli.options.ExecutionSpec;
 import dev.weft.cli.options.ProblemSpec;
 import dev.weft.cli.options.RhsOption;
+import dev.weft.cli.options.RunRequest;
 import dev.weft.cli.simulate.PricedGroups;
 import dev.weft.fabric.ReplicaGroups;
 import dev.weft.op.Timeline;
 import dev.weft.plan.Hosts;
-import dev.weft.plan.Reduction;
 import dev.weft.report.RunRecord;
 import dev.weft.report.Samples;
 import dev.weft.report.Verification;
@@ -28,17 +28,16 @@ public final class Records {
     private Records() {}
 
     static RunRecord of(
-            ProblemSpec problem,
-            ExecutionSpec execution,
-            Hosts hosts,
-            List<RankReport> reports,
-            Verification verification) {
+            RunRequest request, Hosts hosts, List<RankReport> reports, Verification verification) {
+        ProblemSpec problem = request.problem();
         return of(
-                problem(problem, execution.epilogue()),
+                problem(request),
                 problem.flopsPerRank(),
                 problem.replicaGroups(),
                 rank -> problem.shards(rank).rows(problem.memberOf(rank)),
-                execution,
+                request.execution(),
+                request.order(),
+                request.peers(hosts),
                 hosts,
                 reports,
                 verification);
@@ -48,6 +47,8 @@ public final class Records {
      * The record of any problem.
      *
      * @param rows the rows of A on a rank
+     * @param order the order of sums over ranks; null if there are none
+     * @param peers where the peers' memory is; null on the CPU
      * @param reports by rank, including ranks in no group
      */
     public static RunRecord of(
@@ -56,6 +57,8 @@ public final class Records {
             ReplicaGroups groups,
             IntToLongFunction rows,
             ExecutionSpec execution,
+            String order,
+            String peers,
             Hosts hosts,
             List<RankReport> reports,
             Verification verification) {
@@ -79,7 +82,7 @@ public final class Records {
         }
         return new RunRecord(
                 problem,
-                execution(execution, hosts, members),
+                execution(execution, order, peers, hosts, members),
                 views(members, problem.isSummed()),
                 flopsPerRank,
                 verification,
@@ -90,16 +93,12 @@ public final class Records {
 
     /** The record of predicted times. */
     static RunRecord simulated(
-            ProblemSpec problem,
-            ExecutionSpec execution,
-            PricedGroups priced,
-            Verification verification,
-            boolean spans) {
+            RunRequest request, PricedGroups priced, Verification verification, boolean spans) {
         return simulated(
-                problem(problem, execution.epilogue()),
-                problem.flopsPerRank(),
-                execution.algorithmLabel(),
-                execution.summing() == null ? null : execution.summing().order().label(),
+                problem(request),
+                request.problem().flopsPerRank(),
+                request.execution().algorithm(),
+                request.order(),
                 priced,
                 verification,
                 spans);
@@ -149,7 +148,8 @@ public final class Records {
                 null);
     }
 
-    private static RunRecord.Problem problem(ProblemSpec problem, String epilogue) {
+    private static RunRecord.Problem problem(RunRequest request) {
+        ProblemSpec problem = request.problem();
         return new RunRecord.Problem(
                 problem.ranks(),
                 problem.groups(),
@@ -164,29 +164,33 @@ public final class Records {
                 problem.data(),
                 problem.seed(),
                 RunRecord.Problem.lists(problem.replicaGroups(), problem.ranks()),
-                epilogue,
+                request.execution().epilogue(),
                 problem.op(),
-                problem.sums() == null ? null : problem.sums().inner().toString(),
+                problem.gathers() ? null : problem.sums().kParts().toString(),
                 problem.fp8() == null ? null : problem.fp8().scaling().label());
     }
 
     /** How the run was executed, from the reports. */
     private static RunRecord.Execution execution(
-            ExecutionSpec execution, Hosts hosts, List<RankReport> reports) {
+            ExecutionSpec execution,
+            String order,
+            String peers,
+            Hosts hosts,
+            List<RankReport> reports) {
         RankReport first = reports.getFirst();
         return new RunRecord.Execution(
-                execution.algorithmLabel(),
+                execution.algorithm(),
                 // Groups of different sizes may choose differently.
                 reports.stream()
                         .map(RankReport::algorithm)
                         .distinct()
                         .collect(Collectors.joining(", ")),
-                execution.launcher(),
+                execution.place().launcher().label(),
                 hosts.sizes(),
                 first.device(),
                 null,
-                execution.link() > 0 ? execution.link() : null,
-                peers(execution, hosts),
+                execution.place().link() > 0 ? execution.place().link() : null,
+                peers,
                 first.engine(),
                 first.computeWorkers(),
                 first.lanes(),
@@ -195,19 +199,9 @@ public final class Records {
                         .filter(cores -> !Double.isNaN(cores))
                         .max()
                         .orElse(Double.NaN),
-                execution.warmup(),
+                execution.rounds().warmup(),
                 first.times().rounds(),
-                execution.summing() == null ? null : execution.summing().order().label());
-    }
-
-    /** Between hosts, and in some sums, a GPU's peers are reached through host memory. */
-    private static String peers(ExecutionSpec execution, Hosts hosts) {
-        boolean through =
-                hosts.count() > 1
-                        || execution.summing() != null
-                                && List.of(Reduction.CHAIN, Reduction.MESH_PUSH)
-                                        .contains(execution.summing().reduction());
-        return execution.cuda() && through && !execution.hostPeers() ? "staged" : execution.peers();
+                order);
     }
 
     /** The slowest rank's times of every round; a call's two parts are of the same rank. */

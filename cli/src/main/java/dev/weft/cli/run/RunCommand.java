@@ -8,8 +8,8 @@ import dev.weft.cli.console.WeftCommand;
 import dev.weft.cli.data.FolderLock;
 import dev.weft.cli.launch.MpiCommandLine;
 import dev.weft.cli.launch.MpiStart;
-import dev.weft.cli.options.ExecutionSpec;
 import dev.weft.cli.options.ExecutionSpec.Launcher;
+import dev.weft.cli.options.ExecutionSpec;
 import dev.weft.cli.options.ProblemSpec;
 import dev.weft.cli.run.RunOptions.Inputs;
 import dev.weft.cli.view.LivePage;
@@ -77,7 +77,7 @@ public final class RunCommand extends WeftCommand {
             if (isSimulated()) {
                 return new SimRun(steps).call();
             }
-            if (steps.execution().start() == Launcher.MPI) {
+            if (steps.execution().place().launcher() == Launcher.MPI) {
                 checkMpi(mpi);
             }
         } catch (UsageException e) {
@@ -87,7 +87,7 @@ public final class RunCommand extends WeftCommand {
             }
             throw e;
         }
-        if (steps.execution().start() == Launcher.MPI) {
+        if (steps.execution().place().launcher() == Launcher.MPI) {
             return mpi.launched() ? new MpiRun(steps).call() : startMpi(steps);
         }
         return run(steps);
@@ -175,14 +175,14 @@ public final class RunCommand extends WeftCommand {
             Inputs inputs = steps.prepare(arena, lock, console, progress);
             ProblemSpec problem = inputs.problem();
             Hosts hosts = Hosts.one(problem.ranks());
-            int tellers = execution.hostPeers() ? 1 : problem.ranks();
+            int tellers = execution.place().hostPeers() ? 1 : problem.ranks();
             RoundListener listener =
-                    page == null ? null : new LiveRun(page, problem, execution, hosts, tellers);
+                    page == null ? null : new LiveRun(page, inputs.request(), hosts, tellers);
             console.info(steps.ranks(problem, hosts) + ": " + problem.describe());
-            if (execution.start() == Launcher.THREADS) {
+            if (execution.place().launcher() == Launcher.THREADS) {
                 readAll(inputs);
             }
-            steps.storeModel(problem, () -> {}, console);
+            steps.storeModel(inputs.request(), () -> {}, console);
             console.info("Running warmup...");
             List<RankReport> reports = steps.launch(inputs, progress, listener);
             steps.stampOutputs(inputs, reports.size());

@@ -13,6 +13,7 @@ import dev.weft.cli.options.ExecutionSpec;
 import dev.weft.cli.options.ProblemOptions;
 import dev.weft.cli.options.ProblemSpec;
 import dev.weft.cli.options.ReportOptions;
+import dev.weft.cli.options.RunRequest;
 import dev.weft.cli.simulate.SimRules;
 import dev.weft.sim.Machine;
 import java.io.IOException;
@@ -123,7 +124,7 @@ final class RunOptions {
 
     /** Refuses options that do not apply to what is computed. */
     void check(ParseResult given) {
-        if (c != null && "host".equals(execution.peers())) {
+        if (c != null && execution.hasHostPeers()) {
             throw new UsageException(
                     "--c %s with --peers host, where only rank 0 computes its part of C:"
                             + " expected no --c",
@@ -180,14 +181,14 @@ final class RunOptions {
      *
      * @param files the user's own; null where they are generated
      */
-    record Inputs(Operands operands, DataFolder folder, UserFiles files) {
+    record Inputs(RunRequest request, Operands operands, DataFolder folder, UserFiles files) {
 
         boolean fromFiles() {
             return files != null;
         }
 
         ProblemSpec problem() {
-            return folder.spec();
+            return request.problem();
         }
     }
 
@@ -200,24 +201,18 @@ final class RunOptions {
         return a != null;
     }
 
-    private static Inputs inputs(
-            Operands operands, DataFolder folder, UserFiles files, Arena arena) {
-        ProblemSpec spec = folder.spec();
-        boolean quantized = spec.fp8() != null;
-        return new Inputs(
-                quantized ? new QuantizedOperands(operands, spec, arena) : operands, folder, files);
-    }
-
     /** The inputs, not read yet: generated ones may still have to be written. */
-    Inputs open(Arena arena) {
+    Inputs open(ExecutionSpec how, Arena arena) {
         try {
-            if (fromFiles()) {
-                UserFiles files = UserFiles.open(problem, a, b);
-                DataFolder folder = new DataFolder(problem.dataDir, files.spec());
-                return inputs(new FileOperands(files, arena), folder, files, arena);
-            }
-            DataFolder folder = new DataFolder(problem.dataDir, problem.spec());
-            return inputs(folder.open(arena), folder, null, arena);
+            UserFiles files = fromFiles() ? UserFiles.open(problem, a, b) : null;
+            ProblemSpec spec = files == null ? problem.spec() : files.spec();
+            DataFolder folder = new DataFolder(problem.dataDir, spec);
+            Operands plain = files == null ? folder.open(arena) : new FileOperands(files, arena);
+            return new Inputs(
+                    new RunRequest(spec, how),
+                    spec.fp8() == null ? plain : new QuantizedOperands(plain, spec, arena),
+                    folder,
+                    files);
         } catch (IOException e) {
             throw new RunFailedException("cannot read the inputs: " + e.getMessage());
         }

@@ -14,10 +14,11 @@ import dev.weft.cli.data.OwnFiles;
 import dev.weft.cli.data.ProblemRoom;
 import dev.weft.cli.data.WholeProduct;
 import dev.weft.cli.launch.ProcessLauncher;
-import dev.weft.cli.options.ExecutionSpec;
 import dev.weft.cli.options.ExecutionSpec.Launcher;
+import dev.weft.cli.options.ExecutionSpec;
 import dev.weft.cli.options.ProblemSpec;
 import dev.weft.cli.options.Rates;
+import dev.weft.cli.options.RunRequest;
 import dev.weft.cli.run.RunOptions.Inputs;
 import dev.weft.cli.simulate.StoredModel;
 import dev.weft.cli.verify.Verifier;
@@ -26,9 +27,7 @@ import dev.weft.fabric.World;
 import dev.weft.files.TemporaryFiles;
 import dev.weft.gemm.Gemm;
 import dev.weft.gemm.Gemms;
-import dev.weft.plan.Algorithm;
 import dev.weft.plan.Hosts;
-import dev.weft.plan.Reduction.Order;
 import dev.weft.report.Promise;
 import dev.weft.report.RunRecord;
 import dev.weft.report.Verification;
@@ -39,7 +38,6 @@ import java.io.PrintWriter;
 import java.lang.foreign.Arena;
 import java.util.List;
 import java.util.Set;
-import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
 /**
@@ -66,7 +64,7 @@ record RunSteps(
     Verification verify(Inputs inputs, List<RankReport> reports, Progress progress) {
         return verifier(inputs, reports.getFirst(), areAlike(reports), progress)
                 .verify(
-                        inputs.problem().sums() == null
+                        inputs.problem().gathers()
                                 ? reports.stream().allMatch(RankReport::gatheredExact)
                                 : null,
                         reports.stream().allMatch(RankReport::keptEqual),
@@ -89,10 +87,11 @@ record RunSteps(
             throws IOException {
         ProblemSpec problem = inputs.problem();
         RankReport first = reports.get(problem.rankOf(0, 0));
-        tellOfUnusedOptions(first, outputs.console());
-        explain(problem, hosts, first, outputs.console());
-        RunRecord measured = Records.of(problem, execution, hosts, reports, verification);
-        RunRecord record = predicts() ? measured.beside(SimRun.predicted(this, problem)) : measured;
+        tellOfUnusedOptions(problem, first, outputs.console());
+        explain(first, outputs.console());
+        RunRecord measured = Records.of(inputs.request(), hosts, reports, verification);
+        RunRecord record =
+                predicts() ? measured.beside(SimRun.predicted(this, inputs.request())) : measured;
         try {
             writeProduct(inputs, verification, outputs.console());
         } finally {
@@ -128,18 +127,18 @@ record RunSteps(
     }
 
     String ranks(ProblemSpec problem, Hosts hosts) {
-        if (execution.hostPeers()) {
+        if (execution.place().hostPeers()) {
             return "Rank 0 of " + problem.ranks() + " on the GPU, the others in host memory";
         }
         return "%s ranks (%s%s%s) on the %s%s"
                 .formatted(
                         problem.ranks(),
-                        execution.launcher(),
-                        execution.link() > 0
-                                ? ", each on a link of " + Rates.text(execution.link())
+                        execution.place().launcher().label(),
+                        execution.place().link() > 0
+                                ? ", each on a link of " + Rates.text(execution.place().link())
                                 : "",
                         hosts.count() > 1 ? ", hosts of " + hosts : "",
-                        execution.cuda() ? "GPU" : "CPU",
+                        execution.place().cuda() ? "GPU" : "CPU",
                         execution.epilogue() == null ? "" : ", epilogue " + execution.epilogue());
     }
 
@@ -152,19 +151,19 @@ record RunSteps(
      * @param alike whether all ranks run on the same kind of device
      */
     Verifier verifier(Inputs inputs, RankReport report, boolean alike, Progress progress) {
-        if (!execution.cuda()) {
+        if (!execution.place().cuda()) {
             // All ranks have agreed on one engine's bits.
             return Verifier.withEngine(
                     inputs.operands(),
                     inputs.folder(),
                     Gemms.withBitsOf(report.engine()),
                     execution.epilogue(),
-                    order(),
+                    execution.order(),
                     progress);
         }
         // GPUs of different kinds sum in different orders: their ranks agree only within the bound.
         Promise promise =
-                alike && execution.engine().equals("gated")
+                alike && execution.workers().engine().equals("gated")
                         ? Promise.BITWISE
                         : Promise.FLOAT64_BOUND;
         return Verifier.ofCompared(
@@ -172,17 +171,18 @@ record RunSteps(
                 inputs.folder(),
                 promise,
                 execution.epilogue(),
-                order(),
+                execution.order(),
                 progress);
     }
 
     /** Checks before anything is written. */
-    private void check(ProblemSpec problem) {
+    private void check(RunRequest request) {
+        ProblemSpec problem = request.problem();
         options.execution.checkStrict(problem);
         EpilogueData.check(execution.epilogue(), problem);
-        if (execution.cuda()) {
-            CudaRules.check(problem, execution);
-            CudaRules.tryOut(problem, execution);
+        if (execution.place().cuda()) {
+            CudaRules.check(request);
+            CudaRules.tryOut(request);
         } else {
             // Refuse a missing library, or types that the engine does not support, before a file is
             // written.
@@ -190,17 +190,16 @@ record RunSteps(
         }
         if (predicts()) {
             // Refuse now what the machine cannot do, not after everything was measured.
-            SimRun.predicted(this, problem);
+            SimRun.predicted(this, request);
         }
     }
 
-    private void explain(ProblemSpec problem, Hosts hosts, RankReport report, Console console) {
+    private void explain(RankReport report, Console console) {
         if (!options.explain) {
             return;
         }
-        if (problem.sums() != null) {
-            Hosts planned = execution.link() > 0 ? Hosts.apart(problem.ranks()) : hosts;
-            Explanation.plans(problem, planned, report, console);
+        if (!report.plans().isEmpty()) {
+            Explanation.plans(report.plans(), console);
         }
         if (!report.candidates().isEmpty()) {
             Explanation.print(report.candidates(), console);
@@ -210,9 +209,9 @@ record RunSteps(
         }
     }
 
-    private void tellOfUnusedOptions(RankReport report, Console console) {
+    private void tellOfUnusedOptions(ProblemSpec problem, RankReport report, Console console) {
         List<String> given = options.execution.chunkOptions();
-        boolean moves = execution.summing() != null || report.lanes() > 0;
+        boolean moves = !problem.gathers() || report.lanes() > 0;
         if (!moves && !given.isEmpty()) {
             console.info(
                     "Nothing travels with %s on these ranks: %s had no effect"
@@ -235,7 +234,7 @@ record RunSteps(
             console.info("Run mode: cpu (-r cuda uses NVIDIA GPUs)");
         } else if (options.execution.runMode.equals("npu")) {
             console.info(
-                    execution.cuda()
+                    execution.place().cuda()
                             ? "Run mode: cuda, as there is no NPU that Weft can use"
                             : "Run mode: cpu, as there is neither an NPU that Weft can use nor an"
                                     + " NVIDIA GPU");
@@ -277,25 +276,22 @@ record RunSteps(
         DataFolder folder = inputs.folder();
         ProblemRoom room = ProblemRoom.of(problem, execution.epilogue());
         boolean generates = !inputs.fromFiles() && folder.lacksInputs(golden);
-        room.toRun(problem, execution, generates ? room.toGenerate(golden) : null)
+        room.toRun(inputs.request(), generates ? room.toGenerate(golden) : null)
                 .check(folder.folder(), folder.ownBytes(), console);
-    }
-
-    private Order order() {
-        return execution.summing() == null ? Order.WHOLE : execution.summing().order();
     }
 
     /** Records what the outputs of {@code ranks} ranks in the data folder are. */
     void stampOutputs(Inputs inputs, int ranks) throws IOException {
-        Set<String> names = outputNames(inputs.problem());
-        inputs.folder().stampOutputs(ranks, names, order(), execution.epilogue() != null);
+        Set<String> names = outputNames(inputs.request());
+        inputs.folder().stampOutputs(ranks, names, execution.order(), execution.epilogue() != null);
     }
 
     /** Names of the files in the data folder that hold this run's results. */
-    private Set<String> outputNames(ProblemSpec problem) {
-        int ranks = execution.hostPeers() ? 1 : problem.ranks();
-        IntStream writers = IntStream.range(0, ranks).filter(rank -> !problem.sitsOut(rank));
-        return OwnFiles.outputNames(writers, execution.keepGathered(), execution.npy());
+    private Set<String> outputNames(RunRequest request) {
+        return OwnFiles.outputNames(
+                request.writers().stream().mapToInt(rank -> rank),
+                execution.keepGathered(),
+                execution.npy());
     }
 
     /**
@@ -305,11 +301,11 @@ record RunSteps(
      */
     Inputs prepare(Arena arena, FolderLock lock, Console console, Progress progress)
             throws IOException {
-        Inputs inputs = options.open(arena);
+        Inputs inputs = options.open(execution, arena);
         ProblemSpec problem = inputs.problem();
-        check(problem);
+        check(inputs.request());
         DataFolder folder = inputs.folder();
-        Set<String> outputs = outputNames(problem);
+        Set<String> outputs = outputNames(inputs.request());
         boolean golden = wantsGolden(problem);
         options.files().checkInputs(folder.folder(), folder.replacedBy(outputs));
         folder.refuseOtherOutputs(outputs);
@@ -345,15 +341,12 @@ record RunSteps(
      *
      * @param heartbeat called for ranks that wait meanwhile
      */
-    void storeModel(ProblemSpec problem, Runnable heartbeat, Console console) {
-        boolean chooses =
-                execution.summing() == null
-                        && execution.algorithm() == Algorithm.AUTO
-                        && !execution.cuda()
-                        && problem.largestGroup() > 1
-                        && problem.m() > 0;
-        if (chooses) {
-            StoredModel.storeIfMissing(engine(problem), onCpu(problem.multipliedA()), heartbeat)
+    void storeModel(RunRequest request, Runnable heartbeat, Console console) {
+        if (request.choosesByModel()) {
+            StoredModel.storeIfMissing(
+                            engine(request.problem()),
+                            onCpu(request.problem().multipliedA()),
+                            heartbeat)
                     .ifPresent(
                             file ->
                                     console.info(
@@ -364,7 +357,9 @@ record RunSteps(
 
     private Gemm engine(ProblemSpec problem) {
         return Gemms.byName(
-                execution.engine(), onCpu(problem.multipliedA()), onCpu(problem.multipliedB()));
+                execution.workers().engine(),
+                onCpu(problem.multipliedA()),
+                onCpu(problem.multipliedB()));
     }
 
     /** The CPU multiplies values of 8 bits as fp32. */
@@ -374,7 +369,7 @@ record RunSteps(
 
     List<RankReport> launch(Inputs inputs, Progress progress, RoundListener listener)
             throws IOException {
-        if (execution.start() == Launcher.PROCESSES) {
+        if (execution.place().launcher() == Launcher.PROCESSES) {
             TemporaryFiles.watch(options.problem.dataDir);
             int ranks = inputs.problem().ranks();
             try {
@@ -391,7 +386,7 @@ record RunSteps(
                                 progress)
                         .run();
             } catch (UsageException e) {
-                if (execution.isOwnAlgorithm()) {
+                if (inputs.request().hasOwnAlgorithm()) {
                     // Its plans depend on the engine: only ranks have asked for them.
                     throw e;
                 }
@@ -399,13 +394,13 @@ record RunSteps(
                 throw new RunFailedException(e.getMessage());
             }
         }
-        if (execution.hostPeers()) {
-            return List.of(new RankRun(inputs, execution, progress, listener).run(null));
+        if (execution.place().hostPeers()) {
+            return List.of(new RankRun(inputs, progress, listener).run(null));
         }
         try (World world = World.threads(inputs.problem().ranks(), execution.deadline())) {
             return world.call(
                     fabric ->
-                            new RankRun(inputs, execution, progress.ofRank(fabric.rank()), listener)
+                            new RankRun(inputs, progress.ofRank(fabric.rank()), listener)
                                     .run(fabric));
         }
     }

@@ -10,25 +10,22 @@ import dev.weft.cli.data.FolderLock;
 import dev.weft.cli.options.ExecutionSpec;
 import dev.weft.cli.options.ProblemSpec;
 import dev.weft.cli.options.RunModeOptions;
+import dev.weft.cli.options.RunRequest;
 import dev.weft.cli.run.RunOptions.Inputs;
 import dev.weft.cli.simulate.PredictedViews;
 import dev.weft.cli.simulate.PricedGroups;
 import dev.weft.cli.simulate.SimRules;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Hosts;
-import dev.weft.plan.PlanWriter;
-import dev.weft.plan.Shards;
 import dev.weft.plan.cut.Cut;
 import dev.weft.report.RunRecord;
 import dev.weft.report.Verification;
 import dev.weft.search.Candidate;
-import dev.weft.search.PlanSearch;
 import dev.weft.search.PlanSearch.Budget;
-import dev.weft.search.Problem;
+import dev.weft.search.PlanSearch;
 import dev.weft.sim.Machine;
 import dev.weft.sim.Prediction;
 import dev.weft.sim.SimulatedView;
-import dev.weft.sim.Sums;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.util.ArrayList;
@@ -102,23 +99,26 @@ final class SimRun {
         Console console = outputs.console();
         Machine machine = SimRules.machine(options.execution.socVersion);
         try (Arena arena = Arena.ofShared()) {
-            ProblemSpec spec =
-                    options.fromFiles() ? options.open(arena).problem() : options.problem.spec();
+            RunRequest request =
+                    options.fromFiles()
+                            ? options.open(execution, arena).request()
+                            : new RunRequest(options.problem.spec(), execution);
+            ProblemSpec spec = request.problem();
             options.execution.checkStrict(spec);
             EpilogueData.check(execution.epilogue(), spec);
             SimRules.checkSlow(options.slow, spec.ranks());
             String hosts = hosts(machine.hosts(spec.ranks()));
-            SimRules.checked(search(machine, spec, spec.replicaGroups().groups().getFirst()));
+            SimRules.checked(search(machine, request, spec.replicaGroups().groups().getFirst()));
             console.info("Simulated on " + machine.name() + ": " + machine.description());
             steps.tellOfModel(console);
             console.info(spec.ranks() + " ranks (sim" + hosts + "): " + spec.describe());
             if (execution.epilogue() != null) {
                 console.info("The times are those without the epilogue, which no model prices");
             }
-            PricedGroups priced = price(machine, spec);
+            PricedGroups priced = price(machine, request);
             PricedGroups.Priced slowest = priced.slowest();
             if (options.explain) {
-                explain(slowest, console);
+                explain(slowest, request, console);
             }
             // The simulation's own time depends on the ranks being alike.
             console.info(
@@ -133,7 +133,7 @@ final class SimRun {
             Verification verification =
                     verifies(spec) ? verify(slowest.search(), slowest.chosen(), console) : null;
             boolean spans = outputs.wantsSpans() || !console.quiet() && isQuick(slowest.call());
-            RunRecord record = Records.simulated(spec, execution, priced, verification, spans);
+            RunRecord record = Records.simulated(request, priced, verification, spans);
             outputs.write(record);
             return verification == null ? 0 : steps.exitCode(verification);
         }
@@ -161,26 +161,27 @@ final class SimRun {
      *
      * @throws IllegalArgumentException if that machine cannot run it
      */
-    static RunRecord.Predicted predicted(RunSteps steps, ProblemSpec spec) {
+    static RunRecord.Predicted predicted(RunSteps steps, RunRequest request) {
         SimRun run = new SimRun(steps);
         Machine machine = SimRules.machine(run.options.execution.socVersion);
-        return new RunRecord.Predicted(machine.name(), run.price(machine, spec).slowest().views());
+        return new RunRecord.Predicted(
+                machine.name(), run.price(machine, request).slowest().views());
     }
 
-    private PricedGroups price(Machine machine, ProblemSpec spec) {
+    private PricedGroups price(Machine machine, RunRequest request) {
         return PricedGroups.of(
-                spec.replicaGroups(),
-                spec.ranks(),
-                group -> search(machine, spec, group),
-                (search, group) -> price(search));
+                request.problem().replicaGroups(),
+                request.problem().ranks(),
+                group -> search(machine, request, group),
+                (search, group) -> price(search, request));
     }
 
-    private PricedGroups.Priced price(PlanSearch search) {
-        boolean auto = execution.algorithmLabel().equals(Algorithm.AUTO.label());
+    private PricedGroups.Priced price(PlanSearch search, RunRequest request) {
+        boolean auto = execution.algorithm().equals(Algorithm.AUTO.label());
         Candidate chosen =
                 auto && !search.hasOwnKernel()
                         ? candidates(search).getFirst()
-                        : search.candidate(askedAlgorithm(search));
+                        : search.candidate(request.writer(search.problem()));
         long start = System.nanoTime();
         Prediction call = search.price(chosen, SimulatedView.PIPELINED);
         pricingNs += System.nanoTime() - start;
@@ -207,36 +208,8 @@ final class SimRun {
         return call.transfers() <= QUICK_TRANSFERS;
     }
 
-    private PlanSearch search(Machine machine, ProblemSpec spec, List<Integer> group) {
-        int first = group.getFirst();
-        Shards shards = spec.shards(first);
-        Map<Integer, Double> slow = new HashMap<>();
-        options.slow.forEach(
-                (rank, factor) -> {
-                    if (group.contains(rank)) {
-                        slow.put(group.indexOf(rank), factor);
-                    }
-                });
-        return new PlanSearch(
-                machine,
-                new Problem(
-                        shards,
-                        spec.k(),
-                        List.of(spec.cols(first)),
-                        spec.multipliedA(),
-                        spec.outType(),
-                        execution.keepGathered(),
-                        execution.computeWorkers(),
-                        execution.commWorkers(),
-                        execution.cut(shards, spec.k()),
-                        null,
-                        slow,
-                        spec.sums() == null
-                                ? null
-                                : new Sums(
-                                        spec.inner(first),
-                                        spec.sums().all(),
-                                        execution.summing().order())));
+    private PlanSearch search(Machine machine, RunRequest request, List<Integer> group) {
+        return new PlanSearch(machine, request.priced(group, options.slow));
     }
 
     private static String hosts(Hosts hosts) {
@@ -248,20 +221,10 @@ final class SimRun {
                 : ", hosts of " + hosts;
     }
 
-    /** If a machine has its own kernel, auto means that kernel. */
-    private PlanWriter askedAlgorithm(PlanSearch search) {
-        if (execution.summing() != null) {
-            return search.problem().writer(execution.summing().reduction());
-        }
-        return execution.algorithm() == Algorithm.AUTO
-                ? Algorithm.MESH_PUSH
-                : execution.algorithm();
-    }
-
-    private void explain(PricedGroups.Priced priced, Console console) {
+    private void explain(PricedGroups.Priced priced, RunRequest request, Console console) {
         Candidate chosen = priced.chosen();
-        if (execution.summing() != null) {
-            Explanation.plans(priced.search().plans(chosen), console);
+        if (!request.problem().gathers()) {
+            Explanation.plans(Explanation.lines(priced.search().plans(chosen)), console);
         }
         List<Candidate> all = new ArrayList<>(candidates(priced.search()));
         if (all.stream().noneMatch(chosen::isPlannedAs)) {
@@ -284,7 +247,8 @@ final class SimRun {
                 chosen.cut().givesRows()
                         ? chosen.cut()
                         : new Cut(search.chunkRows(chosen), 0, chosen.cut().chunkCols());
-        RunSteps real = steps.with(execution.onCpu(chosen.algorithm(), chosen.lanes(), cut));
+        RunSteps real =
+                steps.with(execution.onCpu(chosen.algorithm().label(), chosen.lanes(), cut));
         Progress progress = Progress.forTerminal(options.quiet);
         try (Arena arena = Arena.ofShared();
                 FolderLock lock = new FolderLock(options.problem.dataDir)) {

@@ -2,8 +2,8 @@ package dev.weft.cli.run;
 
 import dev.weft.cli.console.Progress;
 import dev.weft.fabric.transport.Transport;
-import dev.weft.op.Operator;
 import dev.weft.op.Operator.View;
+import dev.weft.op.Operator;
 import dev.weft.op.Result;
 import dev.weft.op.Timeline;
 import dev.weft.report.Samples;

@@ -177,7 +177,7 @@ public final class Verifier {
         try (Arena arena = Arena.ofShared()) {
             Matrix a = Operands.gatheredA(operands, problem, first, arena);
             Matrix b = Operands.wholeB(operands, problem, first, arena);
-            if (unfused == null && problem.sums() != null) {
+            if (unfused == null && !problem.gathers()) {
                 // Each rank has compared its rows, and checked them if there is an epilogue.
                 if (epilogue == null) {
                     ranks.forEach(rank -> judgeRows(a, b, rank));
@@ -217,7 +217,7 @@ public final class Verifier {
         DType type = epilogue == null ? problem.outType() : DType.FP32;
         return order == Order.WHOLE
                 ? judge.unfused(unfused, a, b, type, arena)
-                : judge.byParts(unfused, a, b, problem.inner(rank), partType(), type, arena);
+                : judge.byParts(unfused, a, b, problem.kParts(rank), partType(), type, arena);
     }
 
     /** The type to which each rank's sums are rounded before they are added. */

@@ -53,6 +53,7 @@ record Products(Matrix a, Matrix b, Matrix c, Matrix unfused) {
                         true,
                         true,
                         List.of(),
+                        List.of(),
                         new Timeline(1, 0, 5, List.of()));
         return new SourceReport(1, shape, "", 1, 0, judged, ran);
     }

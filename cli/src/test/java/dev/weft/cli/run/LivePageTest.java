@@ -11,6 +11,7 @@ import dev.weft.cli.Main;
 import dev.weft.cli.console.Console;
 import dev.weft.cli.console.Progress;
 import dev.weft.cli.message.RecordBytes;
+import dev.weft.cli.options.RunRequest;
 import dev.weft.cli.view.Answer;
 import dev.weft.cli.view.LivePage;
 import dev.weft.cli.view.LiveProgress;
@@ -176,12 +177,9 @@ class LivePageTest {
 
     private LiveRun liveRun(LivePage page) {
         RunCommand command = parsed("-n 2 --gm 64 --gk 32 --gn 16 --algorithm mesh-pull");
-        return new LiveRun(
-                page,
-                command.options.problem.spec(),
-                command.options.executionSpec(),
-                Hosts.one(2),
-                2);
+        RunRequest request =
+                new RunRequest(command.options.problem.spec(), command.options.executionSpec());
+        return new LiveRun(page, request, Hosts.one(2), 2);
     }
 
     private static RankReport report(int rank, int rounds) {
@@ -227,6 +225,7 @@ class LivePageTest {
                 false,
                 false,
                 false,
+                List.of(),
                 List.of(),
                 timeline);
     }

@@ -43,6 +43,7 @@ class RankReportTest {
                 true,
                 false,
                 List.of(new Explanation.Tried("ring", 4, 1e3, 2e3, true)),
+                List.of("a plan"),
                 new Timeline(0, 100, 50, List.of(new Timeline.Track("lane 0", List.of(span)))));
     }
 

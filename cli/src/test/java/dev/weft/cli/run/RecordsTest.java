@@ -6,7 +6,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.weft.cli.options.ExecutionSpec;
 import dev.weft.fabric.ReplicaGroups;
 import dev.weft.op.Timeline;
-import dev.weft.plan.Algorithm;
 import dev.weft.plan.Hosts;
 import dev.weft.report.Conclusion;
 import dev.weft.report.RunRecord;
@@ -42,6 +41,7 @@ class RecordsTest {
                                                 true,
                                                 true,
                                                 List.of(),
+                                                List.of(),
                                                 new Timeline(0, 0, 1, List.of())))
                         .toList();
         boolean summed = !op.equals(RunRecord.Problem.GATHER);
@@ -68,12 +68,9 @@ class RecordsTest {
                 ReplicaGroups.equal(count, 1),
                 rank -> 8,
                 ExecutionSpec.plain(
-                        false,
-                        Algorithm.RING,
-                        ExecutionSpec.Launcher.THREADS,
-                        0,
-                        0,
-                        Duration.ofSeconds(1)),
+                        false, "ring", ExecutionSpec.Launcher.THREADS, 0, 0, Duration.ofSeconds(1)),
+                null,
+                null,
                 Hosts.one(count),
                 reports,
                 null);

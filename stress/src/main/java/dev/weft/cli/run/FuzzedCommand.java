@@ -54,6 +54,7 @@ public final class FuzzedCommand {
                         true,
                         false,
                         List.of(new Explanation.Tried("ring", 4, 1e3, Double.NaN, true)),
+                        List.of("a plan"),
                         new Timeline(
                                 0,
                                 100,
