@@ -16,10 +16,12 @@ import dev.weft.ffi.CudaDevices;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.nio.file.Path;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalInt;
+import java.util.function.Consumer;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.ExitCode;
 import picocli.CommandLine.Option;
@@ -57,7 +59,7 @@ public final class GpuCommand extends DeviceBench {
     private static final int MAX_ITERATIONS = 100_000;
     private static final int QUICK_ROWS = 3;
     private static final List<String> WITH_PYTORCH =
-            List.of(GpuOverlapRow.ITEM, GpuSharedCase.ITEM);
+            List.of(GpuOverlapCase.OVERLAP, GpuSharedCase.ITEM);
 
     @Option(
             names = "--only",
@@ -83,21 +85,34 @@ public final class GpuCommand extends DeviceBench {
             description = "Rounds that count, of overlap and shared (default: 15; --quick: 3).")
     Integer iterations;
 
-    private static List<GpuCase> cases() {
-        return List.of(
-                new GpuCase(GpuOverlapRow.ITEM, new GpuOverlapCase()::run),
-                new GpuCase(GpuFp8Case.ITEM, GpuFp8Case::run),
-                new GpuCase(GpuSharedCase.ITEM, GpuSharedCase::run),
-                new GpuCase(GpuCallsCase.ITEM, GpuCallsCase::run),
-                new GpuCase(GpuQueueCase.ITEM, GpuQueueCase::run),
-                new GpuCase(GpuHelionCase.ITEM, GpuHelionCase::run),
-                new GpuCase(GpuSumsCase.ITEM, GpuSumsCase::run),
-                new GpuCase(GpuSharedSumsCase.ITEM, GpuSharedSumsCase::run));
+    /**
+     * One of the bench's questions: measures, verifies and hands over rows one by one. Runs alone
+     * on the GPU, on the command's thread.
+     */
+    @FunctionalInterface
+    private interface Question {
+        void run(GpuBench bench, Consumer<BenchRow> sink) throws IOException, InterruptedException;
+    }
+
+    /** By item, in the order in which they run. */
+    private static final Map<String, Question> QUESTIONS = questions();
+
+    private static Map<String, Question> questions() {
+        Map<String, Question> all = new LinkedHashMap<>();
+        all.put(GpuOverlapCase.OVERLAP, GpuOverlapCase::run);
+        all.put(GpuOverlapCase.FP8, GpuOverlapCase::runFp8);
+        all.put(GpuSharedCase.ITEM, GpuSharedCase::run);
+        all.put(GpuCallsCase.GATHER.item(), GpuCallsCase::run);
+        all.put(GpuQueueCase.ITEM, GpuQueueCase::run);
+        all.put(GpuHelionCase.ITEM, GpuHelionCase::run);
+        all.put(GpuSumsCase.ITEM, GpuSumsCase::run);
+        all.put(GpuSharedSumsCase.ITEM, GpuSharedSumsCase::run);
+        return all;
     }
 
     @Override
     public Integer call() throws IOException, InterruptedException {
-        List<String> items = checkedItems(only, cases().stream().map(GpuCase::item).toList());
+        List<String> items = checkedItems(only, List.copyOf(QUESTIONS.keySet()));
         List<Integer> numbers = checkedRows(rows, GpuOverlapRow.ROWS.size(), QUICK_ROWS);
         int rounds = checkedIterations();
         PrintWriter out = spec.commandLine().getOut();
@@ -127,9 +142,9 @@ public final class GpuCommand extends DeviceBench {
                             ? pytorch(opened, machine, console)
                             : Optional.empty();
             GpuBench bench = new GpuBench(gpu, check, stream, quick, rounds, numbers, pytorch);
-            for (GpuCase each : cases()) {
-                if (items.contains(each.item())) {
-                    each.rows().run(bench, table);
+            for (Map.Entry<String, Question> each : QUESTIONS.entrySet()) {
+                if (items.contains(each.getKey())) {
+                    each.getValue().run(bench, table);
                 }
             }
         }

@@ -2,39 +2,51 @@ package dev.weft.bench.gpu;
 
 import dev.weft.cuda.DeviceBuffer;
 import dev.weft.cuda.DeviceMatrix;
+import dev.weft.cuda.kernel.DeviceCheck;
 import dev.weft.cuda.op.CudaAllGatherMatmul;
 import dev.weft.cuda.op.CudaAllGatherMatmulBuilder;
+import dev.weft.ffi.CublasLt;
+import dev.weft.gemm.Deviation;
+import dev.weft.gemm.Float64Oracle;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
+import java.io.IOException;
 import java.lang.foreign.Arena;
+import java.util.Optional;
 
-/**
- * The inputs of one problem on the device, random and never zero: all rows of A, by which gathered
- * rows and products are judged, and B. Used by one thread.
- */
-record GpuData(GpuBench bench, Shards shards, DeviceBuffer buffer, DeviceMatrix a, DeviceMatrix b)
-        implements AutoCloseable {
+/** Inputs of 16 bits, random and never zero. */
+final class GpuData extends GpuOperands {
 
-    private static final long B_SEED = 1_000_003;
+    static final long B_SEED = 1_000_003;
+
+    private final DeviceMatrix a;
+    private final DeviceMatrix b;
 
     /**
      * @param k a multiple of 8, like {@code n}, so that rows are aligned
      */
-    static GpuData of(GpuBench bench, DType type, Shards shards, long k, long n) {
-        long aBytes = Matrix.contiguousBytes(type, shards.totalRows(), k);
-        DeviceBuffer buffer = DeviceBuffer.allocate(aBytes + Matrix.contiguousBytes(type, k, n));
-        DeviceMatrix a = new DeviceMatrix(buffer.address(), type, shards.totalRows(), k, k);
-        DeviceMatrix b = new DeviceMatrix(buffer.address() + aBytes, type, k, n, n);
+    GpuData(GpuBench bench, DType type, Shards shards, long k, long n) {
+        super(bench, shards, k, n);
+        long m = shards.totalRows();
+        long aBytes = Matrix.contiguousBytes(type, m, k);
+        long bytes = aBytes + Matrix.contiguousBytes(type, k, n);
+        long address = opened.add(DeviceBuffer.allocate(bytes)).address();
+        a = new DeviceMatrix(address, type, m, k, k);
+        b = new DeviceMatrix(address + aBytes, type, k, n, n);
         bench.check().fillNormal(b, B_SEED, 1f);
-        return new GpuData(bench, shards, buffer, a, b);
     }
 
-    DeviceMatrix shard(int rank) {
-        return a.rows(shards.firstRow(rank), shards.rows(rank));
+    @Override
+    DeviceMatrix a() {
+        return a;
     }
 
-    /** Rank 0's operator, its peers in host memory. */
+    DeviceMatrix b() {
+        return b;
+    }
+
+    @Override
     CudaAllGatherMatmulBuilder operator() {
         return CudaAllGatherMatmul.withHostPeers(bench.gpu(), 0)
                 .a(shards, a.dtype())
@@ -43,35 +55,39 @@ record GpuData(GpuBench bench, Shards shards, DeviceBuffer buffer, DeviceMatrix 
                 .deadline(GpuBench.DEADLINE);
     }
 
-    /** Other rows of A; operators keep the ones that they have. */
+    @Override
     void refill(long seed) {
         bench.check().fillNormal(a, seed, 1f);
     }
 
-    /** Writes the rows of rank 0's peers to where they are in host memory. */
-    void placePeers(CudaAllGatherMatmul operator) {
-        for (int rank = 1; rank < shards.ranks(); rank++) {
-            shard(rank).download(operator.peerShard(rank), bench.stream());
-        }
-    }
-
-    /** The numbered rows of a device matrix, one after the other. */
-    Matrix download(DeviceMatrix from, long[] rows, Arena arena) {
-        Matrix host = Matrix.allocate(arena, from.dtype(), rows.length, from.cols());
-        for (int i = 0; i < rows.length; i++) {
-            from.rows(rows[i], 1).download(host.rows(i, 1), bench.stream());
-        }
-        return host;
-    }
-
-    Matrix downloadB(Arena arena) {
-        Matrix host = Matrix.allocate(arena, b.dtype(), b.rows(), b.cols());
-        b.download(host, bench.stream());
-        return host;
+    @Override
+    GpuCublas cublas(DType out) throws IOException, InterruptedException {
+        CublasLt.Product product =
+                CublasLt.prepare(
+                        a.dtype() == DType.BF16,
+                        out == DType.FP32,
+                        a.rows(),
+                        n,
+                        k,
+                        k,
+                        false,
+                        n,
+                        n,
+                        GpuCublas.WORKSPACE_BYTES,
+                        GpuCublas.CANDIDATES);
+        return new GpuCublas(bench, product, a.address(), b.address(), out, a.rows(), n);
     }
 
     @Override
-    public void close() {
-        buffer.close();
+    Optional<DeviceCheck.Verdict> check(DeviceMatrix c) {
+        return Optional.of(bench.check().product(a, b, false, c));
+    }
+
+    @Override
+    Deviation float64(DeviceMatrix c, long[] rows, Arena arena) {
+        Matrix hostB = Matrix.allocate(arena, b.dtype(), k, n);
+        b.download(hostB, bench.stream());
+        return new Float64Oracle(download(a, rows, arena), hostB, false)
+                .check(download(c, rows, arena));
     }
 }

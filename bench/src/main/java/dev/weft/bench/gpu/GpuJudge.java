@@ -6,25 +6,23 @@ import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.kernel.DeviceCheck;
 import dev.weft.cuda.op.CudaAllGatherMatmul;
 import dev.weft.gemm.Deviation;
-import dev.weft.gemm.Float64Oracle;
 import java.lang.foreign.Arena;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import java.util.Optional;
 
 /**
- * Verifies what operators have computed from the rows that {@link GpuData} now has. For this the
- * rows are others than those of the timed calls: who reads a row before it has arrived finds an old
- * one, and is found out. Used by one thread.
+ * Verifies what operators have computed from the rows that {@link GpuOperands} now has. For this
+ * the rows are others than those of the timed calls: who reads a row before it has arrived finds an
+ * old one, and is found out. Used by one thread.
  */
 final class GpuJudge {
 
-    private final GpuBench bench;
-    private final GpuData data;
+    private final GpuOperands data;
     private final List<BenchRow.Check> checks = new ArrayList<>();
 
-    GpuJudge(GpuBench bench, GpuData data) {
-        this.bench = bench;
+    GpuJudge(GpuOperands data) {
         this.data = data;
     }
 
@@ -35,6 +33,13 @@ final class GpuJudge {
                 what, verdict.passed(), verdict.passed() ? worst : wrong(verdict) + ", " + worst);
     }
 
+    /** Every bit. */
+    static BenchRow.Check sameBits(GpuBench bench, String what, DeviceMatrix x, DeviceMatrix y) {
+        DeviceCheck.Verdict verdict = bench.check().equal(x, y);
+        return new BenchRow.Check(
+                what, verdict.passed(), verdict.passed() ? "equal" : wrong(verdict));
+    }
+
     private static String wrong(DeviceCheck.Verdict verdict) {
         return verdict.mismatches() + " wrong, the first is number " + verdict.firstIndex();
     }
@@ -43,9 +48,16 @@ final class GpuJudge {
         return List.copyOf(checks);
     }
 
-    /** Every element of a product, on the device. */
-    void product(String who, DeviceMatrix c) {
-        checks.add(within(who + ": product", bench.check().product(data.a(), data.b(), false, c)));
+    /**
+     * Every element of a product on the device; some rows in float64 if the device cannot.
+     *
+     * @return whether it can
+     */
+    boolean product(String who, DeviceMatrix c) {
+        Optional<DeviceCheck.Verdict> verdict = data.check(c);
+        verdict.ifPresentOrElse(
+                found -> checks.add(within(who + ": product", found)), () -> float64(who, c));
+        return verdict.isPresent();
     }
 
     /** Every byte of gathered A, where the operator has it. */
@@ -54,9 +66,7 @@ final class GpuJudge {
     }
 
     void sameBits(String what, DeviceMatrix x, DeviceMatrix y) {
-        DeviceCheck.Verdict verdict = bench.check().equal(x, y);
-        String detail = verdict.passed() ? "equal" : wrong(verdict);
-        checks.add(new BenchRow.Check(what, verdict.passed(), detail));
+        checks.add(sameBits(data.bench, what, x, y));
     }
 
     /** Some rows of a product, in float64 on the CPU. */
@@ -64,10 +74,7 @@ final class GpuJudge {
         long[] rows = ProductCheck.sample(c.rows());
         // Shared, so that all cores take part.
         try (Arena arena = Arena.ofShared()) {
-            Float64Oracle oracle =
-                    new Float64Oracle(
-                            data.download(data.a(), rows, arena), data.downloadB(arena), false);
-            Deviation deviation = oracle.check(data.download(c, rows, arena));
+            Deviation deviation = data.float64(c, rows, arena);
             checks.add(
                     new BenchRow.Check(
                             who + ": " + rows.length + " rows in float64",

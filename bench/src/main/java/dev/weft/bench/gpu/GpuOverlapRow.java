@@ -4,10 +4,8 @@ import dev.weft.bench.measure.BenchRow;
 import dev.weft.plan.Shards;
 import dev.weft.report.Samples;
 import dev.weft.tensor.DType;
-import java.util.ArrayList;
-import java.util.LinkedHashMap;
+import dev.weft.tensor.ScaledMatrix.Scaling;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.stream.IntStream;
@@ -20,9 +18,10 @@ import java.util.stream.IntStream;
  */
 record GpuOverlapRow(int number, DType type, Shards shards, long k, long n) {
 
-    static final String ITEM = "overlap";
-
     private static final long LARGE_ROWS = 4096;
+    private static final double FP8_GATED_NEEDED = 0.97;
+    private static final double OVER_BF16_BY_LINK = 1.7;
+    private static final double OVER_BF16_BY_PRODUCT = 1.6;
 
     /** All rows, in the order of their numbers: even shards, uneven ones, few rows. */
     static final List<GpuOverlapRow> ROWS =
@@ -57,8 +56,12 @@ record GpuOverlapRow(int number, DType type, Shards shards, long k, long n) {
         return "row %d: %s, %s to %s".formatted(number, this, type.label(), out.label());
     }
 
+    String name(Scaling scaling) {
+        return this + ", e4m3 with scales by " + scaling.label() + " to bf16";
+    }
+
     /**
-     * A row from what was measured for it.
+     * A row of the item {@code overlap} from what was measured for it.
      *
      * @param times PyTorch's among them, if it has taken turns
      * @param counts figures that are only recorded
@@ -68,44 +71,55 @@ record GpuOverlapRow(int number, DType type, Shards shards, long k, long n) {
             Map<String, Samples> times,
             Map<String, Double> counts,
             List<BenchRow.Check> checks) {
-        double cublas = times.get(GpuOverlapSides.CUBLAS).median();
-        double pipelined = times.get(GpuOverlapSides.PIPELINED).median();
-        double gatedSpeed = cublas / times.get(GpuOverlapSides.GATED).median();
-        double limit = Math.max(cublas, times.get(GpuOverlapSides.GATHER).median());
-        double ofLimit = limit / pipelined;
-        Map<String, Double> figures = new LinkedHashMap<>();
-        figures.put("row", (double) number);
-        figures.put("ranks", (double) shards.ranks());
-        figures.put("m", (double) m());
-        figures.put("k", (double) k);
-        figures.put("n", (double) n);
-        figures.put("outBytes", (double) out.bytes());
-        figures.put("gatedSpeed", gatedSpeed);
-        figures.put("gatedNeeded", gatedNeeded(m()));
-        figures.put("limitUs", limit);
-        figures.put("ofLimit", ofLimit);
-        figures.put("needed", pipelinedNeeded(limit));
-        figures.putAll(new TreeMap<>(counts));
-        List<String> misses = new ArrayList<>();
-        below(misses, "gated", gatedSpeed, "cuBLAS's speed", gatedNeeded(m()));
-        below(misses, "pipelined", ofLimit, "the limit", pipelinedNeeded(limit));
+        GpuRow row = new GpuRow(GpuOverlapCase.OVERLAP, name(out), "limit", times);
+        row.put("row", number).put(shape()).put("outBytes", out.bytes());
+        double ofLimit = limit(row, "cuBLAS's", gatedNeeded(m()));
+        new TreeMap<>(counts).forEach(row::put);
         if (times.containsKey(GpuPytorch.PIPELINED)) {
-            double best =
-                    Math.min(
-                            times.get(GpuPytorch.SEQUENTIAL).median(),
-                            times.get(GpuPytorch.PIPELINED).median());
-            boolean faster = pipelined < best;
-            figures.put("fasterThanPytorch", faster ? 1.0 : 0.0);
-            if (!faster) {
-                misses.add(
-                        String.format(
-                                Locale.ROOT,
-                                "pipelined is not faster than PyTorch's %.0f us",
-                                best));
-            }
+            double best = Math.min(row.us(GpuPytorch.SEQUENTIAL), row.us(GpuPytorch.PIPELINED));
+            boolean faster = row.us(GpuSides.PIPELINED) < best;
+            row.put("fasterThanPytorch", faster)
+                    .needs(faster, "pipelined is not faster than PyTorch's %.0f us", best);
         }
-        return new BenchRow(
-                ITEM, name(out), "limit", ofLimit, GpuCase.figures(figures, times), checks, misses);
+        return row.row(ofLimit, checks);
+    }
+
+    /** A row of the item {@code fp8} from what was measured for it. */
+    BenchRow measured(Scaling scaling, Map<String, Samples> times, List<BenchRow.Check> checks) {
+        GpuRow row = new GpuRow(GpuOverlapCase.FP8, name(scaling), "limit", times);
+        row.put(shape()).put("byBlock", scaling == Scaling.BLOCK);
+        double ofLimit = limit(row, "cublasLt's", FP8_GATED_NEEDED);
+        double over = row.us(GpuOverlapCase.BF16) / row.us(GpuSides.PIPELINED);
+        boolean byLink = row.us(GpuSides.GATHER) > row.us(GpuSides.CUBLAS);
+        row.put("overBf16", over)
+                .needs(
+                        "pipelined",
+                        over,
+                        "bf16's speed",
+                        byLink ? OVER_BF16_BY_LINK : OVER_BF16_BY_PRODUCT);
+        return row.row(ofLimit, checks);
+    }
+
+    private Object[] shape() {
+        return new Object[] {"ranks", shards.ranks(), "m", m(), "k", k, "n", n};
+    }
+
+    /**
+     * The gated kernel beside cublasLt, and pipelined beside the longer of gather and product.
+     *
+     * @return the part of the limit that pipelined reaches
+     */
+    private static double limit(GpuRow row, String whose, double gatedNeeded) {
+        double cublas = row.us(GpuSides.CUBLAS);
+        double speed = cublas / row.us(GpuSides.GATED);
+        double limit = Math.max(cublas, row.us(GpuSides.GATHER));
+        double ofLimit = limit / row.us(GpuSides.PIPELINED);
+        double needed = pipelinedNeeded(limit);
+        row.put("gatedSpeed", speed, "gatedNeeded", gatedNeeded)
+                .put("limitUs", limit, "ofLimit", ofLimit, "needed", needed)
+                .needs("gated", speed, whose + " speed", gatedNeeded)
+                .needs("pipelined", ofLimit, "the limit", needed);
+        return ofLimit;
     }
 
     /** The gated kernel's speed over cuBLAS's, at least. */
@@ -122,20 +136,6 @@ record GpuOverlapRow(int number, DType type, Shards shards, long k, long n) {
             return 0.95;
         }
         return limitUs > 200 ? 0.90 : 0.75;
-    }
-
-    static void below(List<String> misses, String who, double reached, String of, double needed) {
-        // Not "reached < needed": what is no number has not reached anything.
-        if (!(reached >= needed)) {
-            misses.add(
-                    String.format(
-                            Locale.ROOT,
-                            "%s at %.3f of %s, needed %.2f",
-                            who,
-                            reached,
-                            of,
-                            needed));
-        }
     }
 
     @Override

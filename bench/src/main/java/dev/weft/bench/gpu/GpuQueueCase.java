@@ -41,7 +41,7 @@ final class GpuQueueCase {
     static void run(GpuBench bench, Consumer<BenchRow> sink)
             throws IOException, InterruptedException {
         for (long n : COLUMNS.subList(0, bench.quick() ? 1 : COLUMNS.size())) {
-            sink.accept(GpuCase.attempt(ITEM, name(n), () -> measured(bench, n)));
+            sink.accept(GpuRow.attempt(ITEM, name(n), () -> measured(bench, n)));
         }
     }
 
@@ -51,7 +51,7 @@ final class GpuQueueCase {
 
     private static BenchRow measured(GpuBench bench, long n)
             throws IOException, InterruptedException {
-        try (GpuData data = GpuData.of(bench, DType.FP16, Shards.even(M, RANKS), K, n);
+        try (GpuData data = new GpuData(bench, DType.FP16, Shards.even(M, RANKS), K, n);
                 CudaAllGatherMatmul operator = data.operator().prepare()) {
             data.refill(SEED);
             data.placePeers(operator);
@@ -60,11 +60,10 @@ final class GpuQueueCase {
             Map<String, Interleaved.Turn> turns = new LinkedHashMap<>();
             turns.put(AWAITED, () -> nsPerCall(bench, operator, 1));
             turns.put(QUEUED, () -> nsPerCall(bench, operator, 2));
-            Map<String, Samples> times = GpuCase.take(turns, 1, bench.iterations());
+            Map<String, Samples> times = GpuRow.take(turns, 1, bench.iterations());
             bench.check().poison(operator.product(0));
             nsPerCall(bench, operator, 2);
-            DeviceCheck.Verdict verdict =
-                    bench.check().product(data.a(), data.b(), false, operator.product(0));
+            DeviceCheck.Verdict verdict = data.check(operator.product(0)).orElseThrow();
             return row(n, times, List.of(GpuJudge.within("the last product", verdict)));
         }
     }
@@ -89,14 +88,8 @@ final class GpuQueueCase {
 
     /** A row from what was measured for it. Pure. */
     static BenchRow row(long n, Map<String, Samples> times, List<BenchRow.Check> checks) {
-        double gain = times.get(AWAITED).median() / times.get(QUEUED).median();
-        return new BenchRow(
-                ITEM,
-                name(n),
-                AWAITED,
-                gain,
-                GpuCase.figures(Map.of("n", (double) n, "gain", gain), times),
-                checks,
-                List.of());
+        GpuRow row = new GpuRow(ITEM, name(n), AWAITED, times);
+        double gain = row.us(AWAITED) / row.us(QUEUED);
+        return row.put("n", n, "gain", gain).row(gain, checks);
     }
 }

@@ -2,14 +2,11 @@ package dev.weft.bench.gpu;
 
 import dev.weft.bench.measure.BenchRow;
 import dev.weft.bench.measure.Resources;
-import dev.weft.cuda.DeviceBuffer;
 import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.GpuStream;
-import dev.weft.cuda.kernel.DeviceCheck;
 import dev.weft.cuda.op.CudaAllGatherMatmul;
 import dev.weft.cuda.op.CudaMatmulReduce;
 import dev.weft.fabric.Fabric;
-import dev.weft.fabric.World;
 import dev.weft.op.Operator.PendingCall;
 import dev.weft.op.Operator.View;
 import dev.weft.plan.Shards;
@@ -19,7 +16,6 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import java.util.function.Consumer;
 
@@ -43,17 +39,38 @@ final class GpuSharedSumsCase {
     /** So many times the products' own time at most, and that of the copies. */
     private static final double NEEDED = 1.2;
 
-    private static final int WARMUP = 200;
-
-    private static final int QUICK_WARMUP = 5;
     private static final long SEED = 41;
 
     private GpuSharedSumsCase() {}
 
+    /** What one rank calls. */
+    private record Rank(int number, GpuStream stream, CudaMatmulReduce operator)
+            implements AutoCloseable {
+
+        static Rank of(GpuBench bench, GpuSumsData data, boolean all, Fabric fabric) {
+            int number = fabric.rank();
+            CudaMatmulReduce operator =
+                    CudaMatmulReduce.on(fabric, bench.gpu(), all)
+                            .a(data.rows(), data.inner(), data.b().dtype())
+                            .b(data.b(number), false)
+                            .output(data.b().dtype())
+                            .prepare();
+            operator.call(data.input(number));
+            operator.call(data.input(number));
+            return new Rank(number, GpuStream.create(), operator);
+        }
+
+        @Override
+        public void close() {
+            operator.close();
+            stream.close();
+        }
+    }
+
     static void run(GpuBench bench, Consumer<BenchRow> sink)
             throws IOException, InterruptedException {
         for (int ranks : bench.quick() ? List.of(2) : List.of(2, 4, 8)) {
-            sink.accept(GpuCase.attempt(ITEM, name(ranks), () -> measured(bench, ranks)));
+            sink.accept(GpuRow.attempt(ITEM, name(ranks), () -> measured(bench, ranks)));
         }
     }
 
@@ -62,36 +79,34 @@ final class GpuSharedSumsCase {
     }
 
     private static BenchRow measured(GpuBench bench, int ranks) {
-        try (Resources opened = new Resources()) {
-            long k = ranks * K;
-            DeviceMatrix a = filled(bench, opened, M, k, SEED);
-            DeviceMatrix b = filled(bench, opened, k, N, SEED + 1);
-            CudaAllGatherMatmul whole = alone(bench, opened, a, b);
-            CudaAllGatherMatmul part = alone(bench, opened, columns(a, 0, K), b.rows(0, K));
+        Shards inner = Shards.even(ranks * K, ranks);
+        try (GpuSumsData data = new GpuSumsData(bench, DType.BF16, M, inner, N);
+                Resources opened = new Resources()) {
+            data.refill(SEED);
+            CudaAllGatherMatmul whole = opened.add(data.whole(DType.BF16));
+            CudaAllGatherMatmul part = opened.add(data.alone(0, K, DType.BF16));
+            part.call(data.input(0));
             Map<String, Samples> times = new LinkedHashMap<>();
             times.put(PRODUCTS, inARow(bench, () -> multiply(bench, part, ranks)));
             DeviceMatrix c = part.product(0);
-            DeviceMatrix to =
-                    DeviceMatrix.in(
-                            opened.add(DeviceBuffer.allocate(c.rows() * c.pitchBytes())),
-                            c.dtype(),
-                            c.rows(),
-                            c.cols());
+            DeviceMatrix to = GpuOperands.matrix(opened, c.dtype(), c.rows(), c.cols());
             times.put(COPIES, inARow(bench, () -> copy(bench, c, to, ranks - 1)));
             List<BenchRow.Check> checks = new ArrayList<>();
-            for (boolean all : new boolean[] {false, true}) {
-                String what = all ? ALL : SCATTER;
-                times.put(what, take(bench, ranks, a, b, all, whole.product(0), checks));
+            for (String what : List.of(SCATTER, ALL)) {
+                times.putAll(take(bench, data, what, whole.product(0), checks));
             }
             return row(ranks, times, checks);
         }
     }
 
+    private static int warmup(GpuBench bench) {
+        return bench.quick() ? GpuSharedCase.QUICK_WARMUP : GpuSharedCase.WARMUP;
+    }
+
     /** By the host's clock, as the ranks' calls are, and with a card that is as warm. */
     private static Samples inARow(GpuBench bench, Runnable work) {
-        int warmup = bench.quick() ? QUICK_WARMUP : WARMUP;
         long[] ns = new long[bench.iterations()];
-        for (int round = -warmup; round < ns.length; round++) {
+        for (int round = -warmup(bench); round < ns.length; round++) {
             long start = System.nanoTime();
             work.run();
             bench.stream().synchronize();
@@ -120,135 +135,60 @@ final class GpuSharedSumsCase {
         }
     }
 
-    private static DeviceMatrix filled(
-            GpuBench bench, Resources opened, long rows, long cols, long seed) {
-        long bytes = DeviceMatrix.alignedBytes(DType.BF16, rows, cols);
-        DeviceBuffer buffer = opened.add(DeviceBuffer.allocate(bytes));
-        DeviceMatrix matrix = DeviceMatrix.in(buffer, DType.BF16, rows, cols);
-        bench.check().fillNormal(matrix, seed, 1f);
-        return matrix;
-    }
-
-    private static DeviceMatrix columns(DeviceMatrix of, long first, long count) {
-        return new DeviceMatrix(of.at(0, first), of.dtype(), of.rows(), count, of.rowPitch());
-    }
-
-    /** One rank's product, which has been called twice. */
-    private static CudaAllGatherMatmul alone(
-            GpuBench bench, Resources opened, DeviceMatrix a, DeviceMatrix b) {
-        CudaAllGatherMatmul operator =
-                opened.add(
-                        CudaAllGatherMatmul.withHostPeers(bench.gpu(), 0)
-                                .a(Shards.of(a.rows()), a.dtype())
-                                .b(b, false)
-                                .output(b.dtype())
-                                .deadline(GpuBench.DEADLINE)
-                                .prepare());
-        operator.call(a);
-        operator.call(a);
-        return operator;
-    }
-
     /** By the host's clock, until all ranks have their rows. */
-    private static Samples take(
+    private static Map<String, Samples> take(
             GpuBench bench,
-            int ranks,
-            DeviceMatrix a,
-            DeviceMatrix b,
-            boolean all,
+            GpuSumsData data,
+            String what,
             DeviceMatrix expected,
             List<BenchRow.Check> checks) {
-        int rounds = bench.iterations();
-        int warmup = bench.quick() ? QUICK_WARMUP : WARMUP;
-        long[][] startNs = new long[rounds][ranks];
-        long[][] endNs = new long[rounds][ranks];
-        Shards rows = Shards.even(M, ranks);
-        try (World world = World.threads(ranks, GpuBench.DEADLINE)) {
-            world.run(
-                    fabric -> {
-                        bench.gpu().bind();
-                        int rank = fabric.rank();
-                        try (GpuStream stream = GpuStream.create();
-                                CudaMatmulReduce op = operator(bench, fabric, b, all)) {
-                            op.call(columns(a, rank * K, K));
-                            op.call(columns(a, rank * K, K));
-                            for (int round = -warmup; round < rounds; round++) {
-                                fabric.barrier();
-                                startNs[Math.max(0, round)][rank] = System.nanoTime();
-                                op.start(op.nextShard(), stream, View.PIPELINED).await();
-                                endNs[Math.max(0, round)][rank] = System.nanoTime();
-                            }
-                            fabric.barrier();
-                            synchronized (checks) {
-                                DeviceMatrix own =
-                                        all
-                                                ? expected
-                                                : expected.rows(
-                                                        rows.firstRow(rank), rows.rows(rank));
-                                DeviceCheck.Verdict verdict =
-                                        bench.check().equal(op.product(0), own);
-                                checks.add(
-                                        new BenchRow.Check(
-                                                "rank %d, %s: bits of one rank's product"
-                                                        .formatted(rank, all ? ALL : SCATTER),
-                                                verdict.passed(),
-                                                verdict.toString()));
-                            }
-                            fabric.barrier();
-                        }
-                    });
+        boolean all = what.equals(ALL);
+        int count = data.rows().ranks();
+        try (GpuRanks<Rank> ranks =
+                new GpuRanks<>(bench, count, fabric -> Rank.of(bench, data, all, fabric))) {
+            Map<String, Samples> times =
+                    ranks.take(
+                            List.of(what),
+                            warmup(bench),
+                            bench.iterations(),
+                            (rank, name) -> {
+                                CudaMatmulReduce op = rank.operator;
+                                op.start(op.nextShard(), rank.stream, View.PIPELINED).await();
+                                return GpuRanks.BY_HOST;
+                            });
+            for (Rank rank : ranks.all()) {
+                checks.add(
+                        GpuJudge.sameBits(
+                                bench,
+                                "rank %d, %s: bits of one rank's product"
+                                        .formatted(rank.number, what),
+                                rank.operator.product(0),
+                                all ? expected : data.ownRows(expected, rank.number)));
+            }
+            return times;
         }
-        long[] wallNs = new long[rounds];
-        for (int round = 0; round < rounds; round++) {
-            wallNs[round] = GpuSharedRanks.wallNs(startNs[round], endNs[round]);
-        }
-        return Samples.ofNs(wallNs);
-    }
-
-    private static CudaMatmulReduce operator(
-            GpuBench bench, Fabric fabric, DeviceMatrix b, boolean all) {
-        int ranks = fabric.size();
-        return CudaMatmulReduce.on(fabric, bench.gpu(), all)
-                .a(Shards.even(M, ranks), Shards.even(ranks * K, ranks), b.dtype())
-                .b(b.rows(fabric.rank() * K, K), false)
-                .output(b.dtype())
-                .prepare();
     }
 
     /** A row from what was measured for it. Pure. */
     private static BenchRow row(
             int ranks, Map<String, Samples> times, List<BenchRow.Check> checks) {
-        double products = times.get(PRODUCTS).median();
-        Map<String, Double> figures = new LinkedHashMap<>();
-        figures.put("ranks", (double) ranks);
-        figures.put("needed", NEEDED);
-        Map<String, Double> bounds =
-                Map.of(SCATTER, products, ALL, products + times.get(COPIES).median());
-        List<String> misses = new ArrayList<>();
-        for (String what : List.of(SCATTER, ALL)) {
-            double us = times.get(what).median();
-            double over = us / bounds.get(what);
-            figures.put(what + "OverProducts", us / products);
-            if (what.equals(ALL)) {
-                figures.put("allOverBound", over);
-            }
-            if (!(over <= NEEDED)) {
-                misses.add(
-                        String.format(
-                                Locale.ROOT,
-                                "%s takes %.3f times as long as its products and copies alone, needed %.1f at most",
-                                what,
-                                over,
-                                NEEDED));
-            }
-        }
-        return new BenchRow(
-                ITEM,
-                name(ranks),
-                "the products in a row",
-                1 / figures.get(SCATTER + "OverProducts"),
-                GpuCase.figures(figures, times),
-                checks,
-                misses);
+        GpuRow row = new GpuRow(ITEM, name(ranks), "the products in a row", times);
+        double products = row.us(PRODUCTS);
+        double scatter = row.us(SCATTER) / products;
+        double all = row.us(ALL) / (products + row.us(COPIES));
+        row.put("ranks", ranks, "needed", NEEDED, "scatterOverProducts", scatter)
+                .put("allOverProducts", row.us(ALL) / products, "allOverBound", all);
+        needs(row, SCATTER, scatter);
+        needs(row, ALL, all);
+        return row.row(1 / scatter, checks);
+    }
+
+    private static void needs(GpuRow row, String what, double over) {
+        row.needs(
+                over <= NEEDED,
+                "%s takes %.3f times as long as its products and copies alone, needed %.1f at most",
+                what,
+                over,
+                NEEDED);
     }
 }

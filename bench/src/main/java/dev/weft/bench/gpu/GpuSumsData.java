@@ -1,7 +1,6 @@
 package dev.weft.bench.gpu;
 
 import dev.weft.bench.measure.Resources;
-import dev.weft.cuda.DeviceBuffer;
 import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.op.CudaAllGatherMatmul;
 import dev.weft.cuda.op.CudaMatmulReduce;
@@ -13,15 +12,12 @@ import java.util.stream.LongStream;
 
 /**
  * The inputs of one product that is summed over ranks: all of A and B on the device, random and
- * never zero. The last rank runs. The others have few columns of A each: what they send has as many
- * bytes as with many. Used by one thread.
+ * never zero. Used by one thread.
  */
 final class GpuSumsData implements AutoCloseable {
 
-    /** Columns of A of every rank but the last. */
+    /** Columns of A of every rank that does not run. */
     private static final long OTHERS_K = 64;
-
-    private static final long B_SEED = 1_000_003;
 
     private final GpuBench bench;
     private final Resources opened = new Resources();
@@ -30,23 +26,25 @@ final class GpuSumsData implements AutoCloseable {
     private final DeviceMatrix a;
     private final DeviceMatrix b;
 
-    GpuSumsData(GpuBench bench, DType type, int ranks, long m, long k, long n) {
+    /**
+     * @param inner who has which columns of A
+     */
+    GpuSumsData(GpuBench bench, DType type, long m, Shards inner, long n) {
         this.bench = bench;
-        this.rows = Shards.even(m, ranks);
-        this.inner =
-                Shards.of(
-                        LongStream.range(0, ranks)
-                                .map(r -> r < ranks - 1 ? OTHERS_K : k)
-                                .toArray());
-        this.a = matrix(type, m, inner.totalRows());
-        this.b = matrix(type, inner.totalRows(), n);
-        bench.check().fillNormal(b, B_SEED, 1f);
+        this.rows = Shards.even(m, inner.ranks());
+        this.inner = inner;
+        this.a = GpuOperands.matrix(opened, type, m, inner.totalRows());
+        this.b = GpuOperands.matrix(opened, type, inner.totalRows(), n);
+        bench.check().fillNormal(b, GpuData.B_SEED, 1f);
     }
 
-    private DeviceMatrix matrix(DType type, long rowCount, long cols) {
-        DeviceBuffer buffer =
-                opened.add(DeviceBuffer.allocate(DeviceMatrix.alignedBytes(type, rowCount, cols)));
-        return DeviceMatrix.in(buffer, type, rowCount, cols);
+    /**
+     * Columns of A where the last rank runs. The others have few: what they send has as many bytes
+     * as with many.
+     */
+    static Shards lastOf(int ranks, long k) {
+        return Shards.of(
+                LongStream.range(0, ranks).map(r -> r < ranks - 1 ? OTHERS_K : k).toArray());
     }
 
     /** Other values of A; operators keep what they have. */
@@ -62,26 +60,39 @@ final class GpuSumsData implements AutoCloseable {
         return b;
     }
 
-    private int last() {
+    Shards rows() {
+        return rows;
+    }
+
+    Shards inner() {
+        return inner;
+    }
+
+    int last() {
         return inner.ranks() - 1;
     }
 
-    private static DeviceMatrix columns(DeviceMatrix of, long first, long count) {
-        return new DeviceMatrix(of.at(0, first), of.dtype(), of.rows(), count, of.rowPitch());
+    private DeviceMatrix columns(long from, long to) {
+        return new DeviceMatrix(a.at(0, from), a.dtype(), a.rows(), to - from, a.rowPitch());
     }
 
-    /** A of the rank that runs. */
-    DeviceMatrix input() {
-        return columns(a, inner.firstRow(last()), inner.rows(last()));
+    /** A of one rank. */
+    DeviceMatrix input(int rank) {
+        return columns(inner.firstRow(rank), inner.firstRow(rank) + inner.rows(rank));
+    }
+
+    /** B of one rank. */
+    DeviceMatrix b(int rank) {
+        return b.rows(inner.firstRow(rank), inner.rows(rank));
     }
 
     /** The last rank's operator, prepared, with what its peers send and its A in place. */
-    CudaMatmulReduce operator(Reduction reduction, DType out) {
+    CudaMatmulReduce operator(Reduction reduction) {
         CudaMatmulReduce operator =
                 CudaMatmulReduce.withHostPeers(bench.gpu(), last(), false)
                         .a(rows, inner, a.dtype())
-                        .b(b.rows(inner.firstRow(last()), inner.rows(last())), false)
-                        .output(out)
+                        .b(b(last()), false)
+                        .output(a.dtype())
                         .algorithm(reduction)
                         .deadline(GpuBench.DEADLINE)
                         .prepare();
@@ -99,45 +110,38 @@ final class GpuSumsData implements AutoCloseable {
                     .ifPresent(to -> product(first, first + OTHERS_K, to));
         }
         for (int half = 0; half < 2; half++) {
-            operator.call(input());
+            operator.call(input(last()));
         }
     }
 
     /** The product of one rank over some columns of A, of as many rows as there is room for. */
     private void product(long from, long to, Matrix into) {
         try (CudaAllGatherMatmul alone = alone(from, to, into.dtype())) {
-            alone.call(columns(a, from, to - from))
-                    .product()
-                    .rows(0, into.rows())
-                    .download(into, bench.stream());
+            alone.lastResult().product().rows(0, into.rows()).download(into, bench.stream());
         }
     }
 
-    private CudaAllGatherMatmul alone(long from, long to, DType out) {
-        return CudaAllGatherMatmul.withHostPeers(bench.gpu(), 0)
-                .a(Shards.of(a.rows()), a.dtype())
-                .b(b.rows(from, to - from), false)
-                .output(out)
-                .deadline(GpuBench.DEADLINE)
-                .prepare();
-    }
-
-    /** What one rank makes of all of A and B, or of the last rank's alone. */
-    CudaAllGatherMatmul reference(boolean whole, DType out) {
-        long from = whole ? 0 : inner.firstRow(last());
-        CudaAllGatherMatmul alone = alone(from, inner.totalRows(), out);
-        alone.call(columns(a, from, inner.totalRows() - from));
+    /** What one rank makes of some columns of A and rows of B, called. */
+    CudaAllGatherMatmul alone(long from, long to, DType out) {
+        CudaAllGatherMatmul alone =
+                CudaAllGatherMatmul.withHostPeers(bench.gpu(), 0)
+                        .a(Shards.of(a.rows()), a.dtype())
+                        .b(b.rows(from, to - from), false)
+                        .output(out)
+                        .deadline(GpuBench.DEADLINE)
+                        .prepare();
+        alone.call(columns(from, to));
         return alone;
     }
 
-    /** The rows of C that the rank that runs gets. */
-    DeviceMatrix ownRows(DeviceMatrix c) {
-        return c.rows(rows.firstRow(last()), rows.rows(last()));
+    /** What one rank makes of all of A and B. */
+    CudaAllGatherMatmul whole(DType out) {
+        return alone(0, inner.totalRows(), out);
     }
 
-    /** Those that it sends. */
-    DeviceMatrix sentRows(DeviceMatrix c) {
-        return c.rows(0, rows.firstRow(last()));
+    /** The rows of C that a rank gets. */
+    DeviceMatrix ownRows(DeviceMatrix c, int rank) {
+        return c.rows(rows.firstRow(rank), rows.rows(rank));
     }
 
     @Override

@@ -2,12 +2,15 @@ package dev.weft.bench.gpu;
 
 import dev.weft.bench.measure.BenchRow;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.function.Consumer;
 import java.util.function.Function;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 
 /**
@@ -18,17 +21,110 @@ import java.util.stream.Collectors;
 final class GpuTable implements Consumer<BenchRow> {
 
     private static final String NONE = "-";
-
     private static final String MISSES = "MISSES";
 
-    /**
-     * @param compares whether it compares times, which needs more rounds than showing them
-     */
-    private record Column(
-            String head, int width, Function<BenchRow, String> text, boolean compares) {
+    /** Gather and product of all inputs. */
+    private static final String OVERLAP =
+            "cublas 13 time cublas | gated 13 time gated | speed 7 .3 gatedSpeed"
+                    + " | gather 13 time gather | limit 8 .1 limitUs"
+                    + " | sequential 13 time sequential | pipelined 13 time pipelined"
+                    + " | of limit 9 .3 ofLimit | needed 7 .2 needed | ";
 
-        Column(String head, int width, Function<BenchRow, String> text) {
-            this(head, width, text, false);
+    private static final String SHAPE = "M 7 .0 m | K 7 .0 k | N 7 .0 n | ";
+
+    /**
+     * By item the columns: head, width, what, and the figure or time that it shows. A figure is
+     * shown with so many decimals.
+     */
+    private static final Map<String, List<Column>> COLUMNS =
+            Map.of(
+                    GpuOverlapCase.OVERLAP,
+                    columns(
+                            "row 4 .0 row | W 3 .0 ranks | "
+                                    + SHAPE
+                                    + "out 6 type x | "
+                                    + OVERLAP
+                                    + "with cublas 13 time pipelinedCublas"
+                                    + " | PyTorch: mm 13 time pytorchProduct"
+                                    + " | sequential 13 time pytorchSequential"
+                                    + " | pipelined 13 time pytorchPipelined"
+                                    + " | faster 7 yes fasterThanPytorch"),
+                    GpuOverlapCase.FP8,
+                    columns(
+                            "W 4 .0 ranks | "
+                                    + SHAPE
+                                    + "scales 7 scales byBlock | "
+                                    + OVERLAP
+                                    + "bf16 14 time pipelinedBf16 | over bf16 10 .3 overBf16"),
+                    GpuSharedCase.ITEM,
+                    columns(
+                            "W 4 .0 ranks | cublas 13 time cublas | W x cublas 12 .1 productsUs"
+                                    + " | auto 14 time auto | over 7 .3 autoOverProducts"
+                                    + " | needed 7 .1 needed | mesh-pull 14 time meshPull"
+                                    + " | over 7 .3 meshPullOverProducts | ring 14 time ring"
+                                    + " | over 7 .3 ringOverProducts"
+                                    + " | PyTorch fused 15 time pytorchFused"),
+                    GpuCallsCase.GATHER.item(),
+                    columns("calls 6 .0 calls | right 6 .0 passed | per call 13 time call"),
+                    GpuQueueCase.ITEM,
+                    columns(
+                            "N 7 .0 n | awaited 14 time awaited | queued 14 time queued"
+                                    + " | gain 7 .3 gain"),
+                    GpuHelionCase.ITEM,
+                    columns(
+                            "W 4 .0 ranks | operator 14 time operator | helion 14 time helion"
+                                    + " | speed 7 .3 speed | needed 7 .2 needed"
+                                    + " | as example 14 time example | speed 7 .3 exampleSpeed"),
+                    GpuSumsCase.ITEM,
+                    columns(
+                            "W 4 .0 ranks | "
+                                    + SHAPE
+                                    + "product 14 time product | in 14 time in | out 14 time out"
+                                    + " | in and out 14 time moves | pipelined 14 time pipelined"
+                                    + " | of limit 9 .3 ofLimit | needed 7 .2 needed"
+                                    + " | of both 8 .3 ofBothWays"),
+                    GpuSharedSumsCase.ITEM,
+                    columns(
+                            "W 4 .0 ranks | W products 14 time products | copies 14 time copies"
+                                    + " | reduce-scatter 16 time scatter"
+                                    + " | over 7 .3 scatterOverProducts"
+                                    + " | all-reduce 16 time all | over 7 .3 allOverProducts"
+                                    + " | over both 10 .3 allOverBound | needed 7 .1 needed"));
+
+    /** One column as {@link #COLUMNS} describe it. */
+    private record Column(String head, int width, String what, String name) {
+
+        private static final Pattern FORM = Pattern.compile("(.+) (\\d+) (\\S+) (\\S+)");
+
+        static Column of(String text) {
+            Matcher column = FORM.matcher(text.strip());
+            if (!column.matches()) {
+                throw new IllegalArgumentException("no column: '" + text + "'");
+            }
+            int width = Integer.parseInt(column.group(2));
+            return new Column(column.group(1), width, column.group(3), column.group(4));
+        }
+
+        /** Whether it compares times, which needs more rounds than showing them. */
+        boolean compares() {
+            return what.equals("yes") || what.matches("\\.[1-9]") && !name.endsWith("Us");
+        }
+
+        String text(BenchRow row) {
+            Double value = row.figures().get(what.equals("time") ? name + "Us" : name);
+            if (what.equals("type")) {
+                return row.name().substring(row.name().lastIndexOf(' ') + 1);
+            }
+            if (value == null) {
+                return NONE;
+            }
+            return switch (what) {
+                case "time" ->
+                        GpuTable.text("%.1f/%.1f", value, row.figures().get(name + "SpreadUs"));
+                case "yes" -> value == 1 ? "yes" : "NO";
+                case "scales" -> value == 1 ? "block" : "row";
+                default -> GpuTable.text("%" + what + "f", value);
+            };
         }
 
         String cell(String content) {
@@ -36,130 +132,7 @@ final class GpuTable implements Consumer<BenchRow> {
         }
     }
 
-    private static final List<Column> OVERLAP =
-            List.of(
-                    figure("row", 4, "row", "%.0f"),
-                    figure("W", 3, "ranks", "%.0f"),
-                    figure("M", 7, "m", "%.0f"),
-                    figure("K", 7, "k", "%.0f"),
-                    figure("N", 7, "n", "%.0f"),
-                    new Column("out", 6, GpuTable::outType),
-                    time("cublas", 13, GpuOverlapSides.CUBLAS),
-                    time("gated", 13, GpuOverlapSides.GATED),
-                    figure("speed", 7, "gatedSpeed", "%.3f"),
-                    time("gather", 13, GpuOverlapSides.GATHER),
-                    figure("limit", 8, "limitUs", "%.1f"),
-                    time("sequential", 13, GpuOverlapSides.SEQUENTIAL),
-                    time("pipelined", 13, GpuOverlapSides.PIPELINED),
-                    figure("of limit", 9, "ofLimit", "%.3f"),
-                    figure("needed", 7, "needed", "%.2f"),
-                    time("with cublas", 13, GpuOverlapSides.PIPELINED_CUBLAS),
-                    time("PyTorch: mm", 13, GpuPytorch.PRODUCT),
-                    time("sequential", 13, GpuPytorch.SEQUENTIAL),
-                    time("pipelined", 13, GpuPytorch.PIPELINED),
-                    new Column("faster", 7, GpuTable::faster, true),
-                    new Column("verdict", 8, GpuTable::verdict));
-
-    private static final List<Column> FP8 =
-            List.of(
-                    figure("W", 4, "ranks", "%.0f"),
-                    figure("M", 7, "m", "%.0f"),
-                    figure("K", 7, "k", "%.0f"),
-                    figure("N", 7, "n", "%.0f"),
-                    new Column("scales", 7, GpuTable::scales),
-                    time("cublas", 13, GpuOverlapSides.CUBLAS),
-                    time("gated", 13, GpuOverlapSides.GATED),
-                    figure("speed", 7, "gatedSpeed", "%.3f"),
-                    time("gather", 13, GpuOverlapSides.GATHER),
-                    figure("limit", 8, "limitUs", "%.1f"),
-                    time("sequential", 13, GpuOverlapSides.SEQUENTIAL),
-                    time("pipelined", 13, GpuOverlapSides.PIPELINED),
-                    figure("of limit", 9, "ofLimit", "%.3f"),
-                    figure("needed", 7, "needed", "%.2f"),
-                    time("bf16", 14, GpuFp8Sides.BF16),
-                    figure("over bf16", 10, "overBf16", "%.3f"),
-                    new Column("verdict", 8, GpuTable::verdict));
-
-    private static final List<Column> SHARED =
-            List.of(
-                    figure("W", 4, "ranks", "%.0f"),
-                    time("cublas", 13, GpuSharedRanks.CUBLAS),
-                    figure("W x cublas", 12, "productsUs", "%.1f"),
-                    time("auto", 14, "auto"),
-                    figure("over", 7, "autoOverProducts", "%.3f"),
-                    figure("needed", 7, "needed", "%.1f"),
-                    time("mesh-pull", 14, "meshPull"),
-                    figure("over", 7, "meshPullOverProducts", "%.3f"),
-                    time("ring", 14, "ring"),
-                    figure("over", 7, "ringOverProducts", "%.3f"),
-                    time("PyTorch fused", 15, GpuPytorch.FUSED),
-                    new Column("verdict", 8, GpuTable::verdict));
-
-    private static final List<Column> CALLS =
-            List.of(
-                    figure("calls", 6, "calls", "%.0f"),
-                    figure("right", 6, "passed", "%.0f"),
-                    time("per call", 13, "call"),
-                    new Column("verdict", 8, GpuTable::verdict));
-
-    private static final List<Column> QUEUE =
-            List.of(
-                    figure("N", 7, "n", "%.0f"),
-                    time("awaited", 14, GpuQueueCase.AWAITED),
-                    time("queued", 14, GpuQueueCase.QUEUED),
-                    figure("gain", 7, "gain", "%.3f"),
-                    new Column("verdict", 8, GpuTable::verdict));
-
-    private static final List<Column> HELION =
-            List.of(
-                    figure("W", 4, "ranks", "%.0f"),
-                    time("operator", 14, GpuHelionCase.OPERATOR),
-                    time("helion", 14, GpuHelionCase.HELION),
-                    figure("speed", 7, "speed", "%.3f"),
-                    figure("needed", 7, "needed", "%.2f"),
-                    time("as example", 14, GpuHelionCase.EXAMPLE),
-                    figure("speed", 7, "exampleSpeed", "%.3f"),
-                    new Column("verdict", 8, GpuTable::verdict));
-
-    private static final List<Column> SUMS =
-            List.of(
-                    figure("W", 4, "ranks", "%.0f"),
-                    figure("M", 7, "m", "%.0f"),
-                    figure("K", 7, "k", "%.0f"),
-                    figure("N", 7, "n", "%.0f"),
-                    time("product", 14, GpuSumsCase.PRODUCT),
-                    time("in", 14, GpuSumsCase.IN),
-                    time("out", 14, GpuSumsCase.OUT),
-                    time("in and out", 14, GpuSumsCase.MOVES),
-                    time("pipelined", 14, GpuSumsCase.PIPELINED),
-                    figure("of limit", 9, "ofLimit", "%.3f"),
-                    figure("needed", 7, "needed", "%.2f"),
-                    figure("of both", 8, "ofBothWays", "%.3f"),
-                    new Column("verdict", 8, GpuTable::verdict));
-
-    private static final List<Column> SHARED_SUMS =
-            List.of(
-                    figure("W", 4, "ranks", "%.0f"),
-                    time("W products", 14, GpuSharedSumsCase.PRODUCTS),
-                    time("copies", 14, GpuSharedSumsCase.COPIES),
-                    time("reduce-scatter", 16, GpuSharedSumsCase.SCATTER),
-                    figure("over", 7, "scatterOverProducts", "%.3f"),
-                    time("all-reduce", 16, GpuSharedSumsCase.ALL),
-                    figure("over", 7, "allOverProducts", "%.3f"),
-                    figure("over both", 10, "allOverBound", "%.3f"),
-                    figure("needed", 7, "needed", "%.1f"),
-                    new Column("verdict", 8, GpuTable::verdict));
-
-    private static final Map<String, List<Column>> COLUMNS =
-            Map.of(
-                    GpuOverlapRow.ITEM, OVERLAP,
-                    GpuFp8Case.ITEM, FP8,
-                    GpuSharedCase.ITEM, SHARED,
-                    GpuCallsCase.ITEM, CALLS,
-                    GpuQueueCase.ITEM, QUEUE,
-                    GpuHelionCase.ITEM, HELION,
-                    GpuSumsCase.ITEM, SUMS,
-                    GpuSharedSumsCase.ITEM, SHARED_SUMS);
+    private static final int VERDICT_WIDTH = 8;
 
     private final boolean quick;
     private final Consumer<String> out;
@@ -174,24 +147,27 @@ final class GpuTable implements Consumer<BenchRow> {
         this.out = out;
     }
 
+    private static List<Column> columns(String texts) {
+        return Arrays.stream(texts.split("\\|")).map(Column::of).toList();
+    }
+
     List<BenchRow> rows() {
         return rows;
     }
 
     @Override
     public void accept(BenchRow row) {
-        List<Column> columns = COLUMNS.get(row.item());
         if (rows.isEmpty() || !rows.getLast().item().equals(row.item())) {
             out.accept("");
             out.accept(row.item());
-            out.accept(line(columns, Column::head));
+            out.accept(line(row.item(), Column::head, "verdict"));
         }
         rows.add(row);
         // Without figures there is nothing to align, and the name says what it was.
         out.accept(
                 row.figures().isEmpty()
                         ? "     " + row.name() + ": " + verdict(row)
-                        : line(columns, column -> cell(column, row)));
+                        : line(row.item(), column -> text(column, row), verdict(row)));
         row.checks().stream()
                 .filter(check -> !check.passed())
                 .forEach(
@@ -202,9 +178,23 @@ final class GpuTable implements Consumer<BenchRow> {
         }
     }
 
-    private String cell(Column column, BenchRow row) {
-        String text = quick && column.compares ? NONE : column.text.apply(row);
-        return quick && text.equals(MISSES) ? "ok" : text;
+    private String text(Column column, BenchRow row) {
+        return quick && column.compares() ? NONE : column.text(row);
+    }
+
+    private static String line(String item, Function<Column, String> content, String verdict) {
+        String cells =
+                COLUMNS.get(item).stream()
+                        .map(column -> column.cell(content.apply(column)))
+                        .collect(Collectors.joining());
+        return cells + " ".repeat(Math.max(1, VERDICT_WIDTH - verdict.length())) + verdict;
+    }
+
+    private String verdict(BenchRow row) {
+        if (!row.verified()) {
+            return "FAILED";
+        }
+        return quick || row.misses().isEmpty() ? "ok" : MISSES;
     }
 
     /**
@@ -228,48 +218,6 @@ final class GpuTable implements Consumer<BenchRow> {
         long passed = group.stream().filter(BenchRow::pass).count();
         String right = text("%s: %d of %d rows verified", item, verified, group.size());
         return quick ? right : right + text(", %d reach all that they should", passed);
-    }
-
-    private static String line(List<Column> columns, Function<Column, String> content) {
-        return columns.stream()
-                .map(column -> column.cell(content.apply(column)))
-                .collect(Collectors.joining());
-    }
-
-    private static Column figure(String head, int width, String name, String form) {
-        return new Column(
-                head,
-                width,
-                row -> row.figures().containsKey(name) ? text(form, row.figures().get(name)) : NONE,
-                !form.equals("%.0f") && !name.endsWith("Us"));
-    }
-
-    private static Column time(String head, int width, String name) {
-        return new Column(
-                head,
-                width,
-                row -> {
-                    Double median = row.figures().get(name + "Us");
-                    Double spread = row.figures().get(name + "SpreadUs");
-                    return median == null ? NONE : text("%.1f/%.1f", median, spread);
-                });
-    }
-
-    private static String outType(BenchRow row) {
-        return row.name().substring(row.name().lastIndexOf(' ') + 1);
-    }
-
-    private static String scales(BenchRow row) {
-        return row.figures().get("byBlock") == 1 ? "block" : "row";
-    }
-
-    private static String faster(BenchRow row) {
-        Double faster = row.figures().get("fasterThanPytorch");
-        return faster == null ? NONE : faster == 1 ? "yes" : "NO";
-    }
-
-    private static String verdict(BenchRow row) {
-        return !row.verified() ? "FAILED" : row.misses().isEmpty() ? "ok" : MISSES;
     }
 
     private static String text(String form, Object... values) {

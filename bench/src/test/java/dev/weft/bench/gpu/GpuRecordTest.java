@@ -107,7 +107,7 @@ class GpuRecordTest {
     }
 
     private static BenchRow failed() throws Exception {
-        return GpuCase.attempt(
+        return GpuRow.attempt(
                 "overlap",
                 "row 2",
                 () -> {
@@ -120,7 +120,7 @@ class GpuRecordTest {
         table.accept(overlap(3, 640));
         table.accept(overlap(3, 750));
         table.accept(failed());
-        table.accept(GpuCallsCase.row(us(20, 30, 40), List.of()));
+        table.accept(GpuCallsCase.GATHER.row(us(20, 30, 40), List.of()));
         table.summary();
         String text = String.join("\n", printed);
         assertEquals(1, count("of limit"), text);

@@ -118,7 +118,7 @@ class GpuRowsTest {
     @Test
     void aRowThatCannotRunIsWrongAndSaysWhy() throws Exception {
         BenchRow row =
-                GpuCase.attempt(
+                GpuRow.attempt(
                         "overlap",
                         "row 1",
                         () -> {
@@ -159,8 +159,7 @@ class GpuRowsTest {
     void theWallTimeIsFromTheFirstStartToTheLastEnd() {
         long big = Long.MAX_VALUE - 5;
         assertEquals(
-                50,
-                GpuSharedRanks.wallNs(new long[] {big + 10, big}, new long[] {big + 20, big + 50}));
+                50, GpuRanks.wallNs(new long[] {big + 10, big}, new long[] {big + 20, big + 50}));
     }
 
     @Test
@@ -190,12 +189,12 @@ class GpuRowsTest {
 
     @Test
     void callsAreCountedAndTheFirstWrongOnesTold() {
-        BenchRow right = GpuCallsCase.row(us(3.0, 1.0, 2.0), List.of());
+        BenchRow right = GpuCallsCase.GATHER.row(us(3.0, 1.0, 2.0), List.of());
         assertTrue(right.pass(), right.toString());
         assertEquals(2, right.figures().get("callUs"));
         List<BenchRow.Check> wrong =
                 List.of(new BenchRow.Check("call 2: product", false, "8 wrong"));
-        BenchRow row = GpuCallsCase.row(us(3.0, 1.0, 2.0, 4.0), wrong);
+        BenchRow row = GpuCallsCase.GATHER.row(us(3.0, 1.0, 2.0, 4.0), wrong);
         assertFalse(row.verified());
         assertEquals(3, row.figures().get("passed"));
         assertEquals(0.75, row.ratio());

@@ -3,7 +3,6 @@ package dev.weft.bench.gpu;
 import dev.weft.bench.measure.BenchRow;
 import dev.weft.bench.measure.Interleaved;
 import dev.weft.bench.measure.Resources;
-import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.op.CudaAllGatherMatmul;
 import dev.weft.cuda.op.CudaAllGatherMatmulBuilder;
 import dev.weft.op.Operator.View;
@@ -18,66 +17,76 @@ import java.util.function.UnaryOperator;
 import java.util.stream.IntStream;
 
 /**
- * All that takes turns in one row of the overlap table: rank 0 on the GPU, its peers' rows in host
+ * All that takes turns in one row of gather and product: rank 0 on the GPU, its peers' rows in host
  * memory. Everything is allocated before the first turn. Used by one thread.
  */
-final class GpuOverlapSides implements AutoCloseable {
+final class GpuSides implements AutoCloseable {
 
     static final String CUBLAS = "cublas";
     static final String GATED = "gated";
     static final String GATHER = "gather";
     static final String SEQUENTIAL = "sequential";
     static final String PIPELINED = "pipelined";
-    static final String PIPELINED_CUBLAS = "pipelinedCublas";
 
     /** Places that a shard may lie in. */
     private static final int SLOTS = 2;
 
     private final GpuBench bench;
-    private final GpuData data;
+    private final GpuOperands data;
+    private final DType out;
     private final Resources opened = new Resources();
     private final GpuCublas cublas;
     private final CudaAllGatherMatmul sequential;
     private final CudaAllGatherMatmul pipelined;
-    private final CudaAllGatherMatmul pipelinedCublas;
+
+    /** Pipelined operators besides, by name. */
+    private final Map<String, Other> others = new LinkedHashMap<>();
+
+    private record Other(GpuOperands of, CudaAllGatherMatmul operator) {}
+
     private Map<String, Interleaved.Turn> ofPytorch = Map.of();
 
-    GpuOverlapSides(GpuBench bench, GpuData data, DType out, long seed)
-            throws IOException, InterruptedException {
-        this.bench = bench;
+    GpuSides(GpuOperands data, DType out, long seed) throws IOException, InterruptedException {
+        this.bench = data.bench;
         this.data = data;
+        this.out = out;
         data.refill(seed);
         try {
-            cublas = opened.add(new GpuCublas(bench, data, out));
-            long shardRows = data.shards().maxRows();
-            sequential = open(out, op -> op.algorithm(Algorithm.SEQUENTIAL).chunkRows(shardRows));
+            cublas = opened.add(data.cublas(out));
+            long shardRows = data.shards.maxRows();
+            sequential = open(data, op -> op.algorithm(Algorithm.SEQUENTIAL).chunkRows(shardRows));
             requireNoCut();
-            pipelined = open(out, op -> op.algorithm(Algorithm.MESH_PULL));
-            pipelinedCublas = open(out, op -> op.algorithm(Algorithm.MESH_PULL).engine("cublas"));
+            pipelined = open(data, op -> op.algorithm(Algorithm.MESH_PULL));
         } catch (Throwable e) {
             opened.closeAfter(e);
             throw e;
         }
     }
 
+    /** One more pipelined operator, of these inputs or of others. */
+    void add(String name, GpuOperands of, UnaryOperator<CudaAllGatherMatmulBuilder> more) {
+        UnaryOperator<CudaAllGatherMatmulBuilder> pulled =
+                op -> more.apply(op.algorithm(Algorithm.MESH_PULL));
+        others.put(name, new Other(of, open(of, pulled)));
+    }
+
     /** PyTorch takes turns too, where it is installed. */
     void addPytorch() throws IOException, InterruptedException {
         if (bench.pytorch().isPresent()) {
             GpuPytorch pytorch = bench.pytorch().get();
-            DeviceMatrix b = data.b();
-            if (pytorch.open(b.dtype(), data.shards(), b.rows(), b.cols())) {
+            if (pytorch.open(data.a().dtype(), data.shards, data.k, data.n)) {
                 ofPytorch = pytorch.turns();
             }
         }
     }
 
     /** From now on every call finds the rows of all ranks in place. */
-    private CudaAllGatherMatmul open(DType out, UnaryOperator<CudaAllGatherMatmulBuilder> more) {
-        CudaAllGatherMatmul operator =
-                opened.add(more.apply(data.operator().output(out)).prepare());
-        data.placePeers(operator);
+    private CudaAllGatherMatmul open(
+            GpuOperands of, UnaryOperator<CudaAllGatherMatmulBuilder> more) {
+        CudaAllGatherMatmul operator = opened.add(more.apply(of.operator().output(out)).prepare());
+        of.placePeers(operator);
         for (int slot = 0; slot < SLOTS; slot++) {
-            operator.call(data.shard(0));
+            operator.call(of.shard(0));
         }
         return operator;
     }
@@ -85,8 +94,8 @@ final class GpuOverlapSides implements AutoCloseable {
     /** The limit is a gather without any cut; few rows come in fewer copies. */
     private void requireNoCut() {
         long peers =
-                IntStream.range(1, data.shards().ranks())
-                        .filter(rank -> data.shards().rows(rank) > 0)
+                IntStream.range(1, data.shards.ranks())
+                        .filter(rank -> data.shards.rows(rank) > 0)
                         .count();
         if (sequential.copiesPerCall() > peers) {
             throw new IllegalStateException(
@@ -112,8 +121,9 @@ final class GpuOverlapSides implements AutoCloseable {
         ofPytorch.forEach((what, turn) -> turns.put(what, () -> thenOurs(turn)));
         turns.put(SEQUENTIAL, () -> takeNs(sequential, View.PIPELINED));
         turns.put(PIPELINED, () -> takeNs(pipelined, View.PIPELINED));
-        turns.put(PIPELINED_CUBLAS, () -> takeNs(pipelinedCublas, View.PIPELINED));
-        return GpuCase.take(turns, warmup, rounds);
+        others.forEach(
+                (what, other) -> turns.put(what, () -> takeNs(other.operator, View.PIPELINED)));
+        return GpuRow.take(turns, warmup, rounds);
     }
 
     /**
@@ -131,13 +141,17 @@ final class GpuOverlapSides implements AutoCloseable {
         return operator.start(operator.nextShard(), bench.stream(), view).await().elapsedNs();
     }
 
-    /** Calls everything once more with other rows on poisoned outputs, and looks at all of it. */
+    /**
+     * Calls everything of these inputs once more with other rows on poisoned outputs, and looks at
+     * all of it.
+     */
     List<BenchRow.Check> verify(long otherSeed) {
         data.refill(otherSeed);
-        GpuJudge judge = new GpuJudge(bench, data);
+        GpuJudge judge = new GpuJudge(data);
         callPoisoned(pipelined);
-        judge.product(PIPELINED, pipelined.product(0));
-        judge.float64(PIPELINED, pipelined.product(0));
+        if (judge.product(PIPELINED, pipelined.product(0))) {
+            judge.float64(PIPELINED, pipelined.product(0));
+        }
         judge.gathered(PIPELINED, pipelined);
         callPoisoned(sequential);
         judge.gathered(SEQUENTIAL, sequential);
@@ -146,9 +160,14 @@ final class GpuOverlapSides implements AutoCloseable {
         bench.check().poison(pipelined.product(0));
         takeNs(pipelined, View.COMPUTE_ONLY);
         judge.sameBits("gated and sequential: bits", pipelined.product(0), sequential.product(0));
-        callPoisoned(pipelinedCublas);
-        judge.product(PIPELINED_CUBLAS, pipelinedCublas.product(0));
-        judge.gathered(PIPELINED_CUBLAS, pipelinedCublas);
+        others.forEach(
+                (name, other) -> {
+                    if (other.of == data) {
+                        callPoisoned(other.operator);
+                        judge.product(name, other.operator.product(0));
+                        judge.gathered(name, other.operator);
+                    }
+                });
         bench.check().poison(cublas.product());
         cublas.takeNs();
         judge.product(CUBLAS, cublas.product());
