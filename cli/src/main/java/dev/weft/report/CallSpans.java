@@ -181,7 +181,8 @@ public final class CallSpans {
                 span.rows(),
                 span.bytes(),
                 span.startNs() + startNs,
-                span.endNs() + startNs);
+                span.endNs() + startNs,
+                span.estimated());
     }
 
     /** The ranks whose spans were kept. */

@@ -31,11 +31,14 @@ final class SpanColumns {
         return unitNs;
     }
 
+    /** Added to the number of a span's kind if its times are estimated. */
+    private static final int ESTIMATED = 4;
+
     void write(JsonGenerator json) throws IOException {
         json.writeObjectFieldStart("columns");
         column(json, "gap", gaps());
         column(json, "length", values(span -> units(span.endNs()) - units(span.startNs())));
-        column(json, "kind", values(span -> span.kind().ordinal()));
+        column(json, "kind", values(SpanColumns::kind));
         column(json, "source", values(Timeline.Span::source));
         column(json, "peer", values(Timeline.Span::peer));
         column(json, "to", values(Timeline.Span::to));
@@ -44,6 +47,10 @@ final class SpanColumns {
         column(json, "rows", values(Timeline.Span::rows));
         column(json, "bytes", values(Timeline.Span::bytes));
         json.writeEndObject();
+    }
+
+    private static long kind(Timeline.Span span) {
+        return span.kind().ordinal() + (span.estimated() ? ESTIMATED : 0);
     }
 
     private long units(long ns) {

@@ -131,6 +131,9 @@ public final class TraceJson {
         } else if (span.kind() == Kind.COMPUTE) {
             rate("gflops", flopsPerRow * span.rows(), span);
         }
+        if (span.estimated()) {
+            json.writeBooleanField("estimated", true);
+        }
         json.writeEndObject();
         json.writeEndObject();
     }

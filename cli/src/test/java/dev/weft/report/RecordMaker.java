@@ -45,6 +45,7 @@ public final class RecordMaker {
     private long waitNs;
     private int lateRank = -1;
     private long lateNs;
+    private boolean estimated;
     private boolean inPlace;
 
     public RecordMaker ranks(int count, int inGroups) {
@@ -131,6 +132,12 @@ public final class RecordMaker {
     }
 
     /** Ranks read each other's rows where they lie. */
+    /** The times of its products are estimated. */
+    RecordMaker estimated() {
+        estimated = true;
+        return this;
+    }
+
     RecordMaker inPlace() {
         inPlace = true;
         return this;
@@ -250,8 +257,9 @@ public final class RecordMaker {
             List<Timeline.Span> products, int source, int member, long startNs, int rank) {
         boolean longer = rank == lateRank && source == member;
         long end = startNs + PRODUCT_NS + (longer ? lateNs : 0);
-        products.add(
-                Timeline.Span.local(Kind.COMPUTE, source, member, 0, SHARD_ROWS, startNs, end));
+        Timeline.Span span =
+                Timeline.Span.local(Kind.COMPUTE, source, member, 0, SHARD_ROWS, startNs, end);
+        products.add(estimated ? span.asEstimated() : span);
         return end;
     }
 

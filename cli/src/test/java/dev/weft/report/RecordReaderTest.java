@@ -54,6 +54,7 @@ class RecordReaderTest {
                 new RecordMaker(),
                 new RecordMaker().label("a \"label\" </script> \u00e4\u20ac\ud83d\ude00\n"),
                 new RecordMaker().ranks(4, 2).waits(50_000).chunks(8, 5000),
+                new RecordMaker().estimated(),
                 new RecordMaker().simulatedOn("trn2").views(1500, 400, 2100, 1700.0),
                 new RecordMaker().inPlace().hosts(4).algorithm("direct", "direct"),
                 new RecordMaker()

@@ -88,7 +88,8 @@ class SpanColumnsTest {
                 Timeline.Span span = call.span(i);
                 assertEquals(
                         List.of(Kind.STAGE, Kind.WAIT, Kind.TRANSFER, Kind.COMPUTE)
-                                .indexOf(span.kind()),
+                                        .indexOf(span.kind())
+                                + (span.estimated() ? 4 : 0),
                         kinds[i]);
                 assertEquals(span.source(), sources[i]);
                 assertEquals(span.peer(), peers[i]);
@@ -113,7 +114,7 @@ class SpanColumnsTest {
                                         "lane-0",
                                         Calls.wait(1, 0, 5),
                                         Calls.transfer(1, 1, 0, 0, 5, 9),
-                                        Calls.transfer(1, 1, 0, 1, 8, 30))),
+                                        Calls.transfer(1, 1, 0, 1, 8, 30).asEstimated())),
                         Calls.rank(
                                 1, 0, Calls.track("compute-0", Calls.product(0, 1, 0, 100, 0, 0))));
         Decoder decoder = new Decoder(call);

@@ -13,6 +13,7 @@ import java.io.StringWriter;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -127,6 +128,18 @@ class TraceJsonTest {
         assertEquals(
                 List.of("stage 256 rows", "gather 256 rows", "wait for rank 1"),
                 trace.of("X").stream().map(event -> event.get("name")).toList());
+    }
+
+    @Test
+    void estimatedTimesAreMarked() throws IOException {
+        StringWriter text = new StringWriter();
+        CallSpans call = CallSpans.of(new RecordMaker().estimated().record());
+        TraceJson.write(call, 1000, Map.of(), text);
+        long products =
+                IntStream.range(0, call.size())
+                        .filter(i -> call.span(i).kind() == Kind.COMPUTE)
+                        .count();
+        assertEquals(products, text.toString().split("\"estimated\":true", -1).length - 1);
     }
 
     @Test

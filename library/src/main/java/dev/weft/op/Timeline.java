@@ -42,6 +42,7 @@ public record Timeline(int rank, long startNs, long elapsedNs, List<Track> track
      *     span is not about a single one
      * @param firstRow relative to the source's shard
      * @param bytes the bytes that a transfer moves, otherwise 0
+     * @param estimated whether its times were not measured, but follow from others
      */
     public record Span(
             Kind kind,
@@ -53,14 +54,36 @@ public record Timeline(int rank, long startNs, long elapsedNs, List<Track> track
             long rows,
             @JsonField(omitted = true) long bytes,
             long startNs,
-            long endNs) {
+            long endNs,
+            @JsonField(omitted = true) boolean estimated) {
 
         private static final int MOST_RANKS = 1 << 20;
+
+        /** A span whose times were measured. */
+        public Span(
+                Kind kind,
+                int source,
+                int peer,
+                int to,
+                int chunk,
+                long firstRow,
+                long rows,
+                long bytes,
+                long startNs,
+                long endNs) {
+            this(kind, source, peer, to, chunk, firstRow, rows, bytes, startNs, endNs, false);
+        }
 
         /** A span that moves nothing to another rank. */
         public static Span local(
                 Kind kind, int source, int peer, long firstRow, long rows, long start, long end) {
             return new Span(kind, source, peer, -1, -1, firstRow, rows, 0, start, end);
+        }
+
+        /** The same span, with times that are estimated. */
+        public Span asEstimated() {
+            return new Span(
+                    kind, source, peer, to, chunk, firstRow, rows, bytes, startNs, endNs, true);
         }
     }
 }

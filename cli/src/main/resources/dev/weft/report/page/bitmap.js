@@ -23,8 +23,10 @@ class SpanBitmap {
         }
         this.hatchEvery = Math.round(HATCH_PX * ratio);
         this.hatchWidth = Math.round(2 * ratio);
-        this.colours = colours.map((colour) => pixelOf(colour));
-        this.tints = colours.map((colour) => pixelOf(echarts.color.lerp(0.22, [theme.bg, colour])));
+        // Those of measured spans, and behind them, lighter, those of estimated ones.
+        const all = [...colours, ...colours.map((colour) => paleColour(colour, theme))];
+        this.colours = all.map((colour) => pixelOf(colour));
+        this.tints = all.map((colour) => pixelOf(echarts.color.lerp(0.22, [theme.bg, colour])));
     }
 
     fill(colour, hatched, from, to, top, height) {
@@ -45,6 +47,11 @@ class SpanBitmap {
         const bytes = new Uint8ClampedArray(this.pixels.buffer);
         this.canvas.getContext('2d').putImageData(new ImageData(bytes, this.width, this.height), 0, 0);
     }
+}
+
+/** The colour of spans whose times are estimated. */
+function paleColour(colour, theme) {
+    return echarts.color.lerp(0.45, [theme.bg, colour]);
 }
 
 /** A colour as canvases keep it in memory, which is red first; all machines that run browsers are little-endian. */

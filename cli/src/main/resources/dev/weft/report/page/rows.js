@@ -114,7 +114,8 @@ class TimelineLayout {
                 const right = Math.min(bitmap.width, (spans.end[span] - view.from) * scale);
                 // Spans without length, as the simulator has for rows that are multiplied with others, are no picture.
                 if (right > left) {
-                    painter.add(place[spans.source[span]] || 0, left, right);
+                    const pale = spans.isEstimated[span] ? spans.sources.length : 0;
+                    painter.add((place[spans.source[span]] || 0) + pale, left, right);
                 }
             }
             painter.finish();

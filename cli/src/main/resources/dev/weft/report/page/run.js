@@ -141,6 +141,9 @@ function timelineKey(timeline) {
     if (timeline.layout.rows.includes(1)) {
         entries.push({colour: 'currentColor', kind: 'hatched', text: 'waiting for them'});
     }
+    if (spans.hasEstimated) {
+        entries.push({colour: 'currentColor', kind: 'pale', text: 'estimated times'});
+    }
     if (spans.critical.length > 0) {
         entries.push({kind: 'outlined', text: 'critical path'});
     }
@@ -188,7 +191,8 @@ function describeSpan(spans, span, colours) {
     return {
         title: kind === WAIT ? 'Wait (idle)' : KIND_NAMES[kind], rows,
         colour: colours[spans.sourceIndex.get(source) || 0], hatched: kind === WAIT,
-        note: spans.isCritical[span] ? 'on the critical path' : null,
+        note: [spans.isCritical[span] && 'on the critical path', spans.isEstimated[span] && 'times are estimated']
+            .filter(Boolean).join(', ') || null,
     };
 }
 

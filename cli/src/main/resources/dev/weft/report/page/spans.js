@@ -6,6 +6,9 @@ const TRANSFER = 2;
 const COMPUTE = 3;
 const KIND_NAMES = ['Staging', 'Wait', 'Transfer', 'Compute'];
 
+// Added to the kind of a span whose times are estimated.
+const ESTIMATED = 4;
+
 // A rank has one row for each of these; staging moves rows too, so it lies with the transfers.
 const ROW_NAMES = ['transfers', 'waits', 'compute'];
 const ROW_OF_KIND = [0, 1, 0, 2];
@@ -58,7 +61,7 @@ function firstAbove(first, last, value, at) {
 }
 
 /**
- * All spans of one call, by span number: start and end in ns, kind, source; further columns (peer, to, chunk,
+ * All spans of one call, by span number: start and end in ns, kind, isEstimated, source; further columns (peer, to, chunk,
  * firstRow, rows, bytes) once loadDetails() is done. A strip is the spans of one track that lie in one row, in
  * order of time: {rank, row, slot, track, first, last}, order[first..last) being their numbers.
  */
@@ -72,7 +75,9 @@ class Spans {
     constructor(timeline, gap, length, kind, source) {
         this.timeline = timeline;
         this.count = timeline.spanCount;
-        this.kind = kind;
+        this.kind = kind.map((value) => value % ESTIMATED);
+        this.isEstimated = kind.map((value) => (value >= ESTIMATED ? 1 : 0));
+        this.hasEstimated = this.isEstimated.includes(1);
         this.source = source;
         this.start = new Float64Array(this.count);
         this.end = new Float64Array(this.count);

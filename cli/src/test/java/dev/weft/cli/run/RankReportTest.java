@@ -95,7 +95,7 @@ class RankReportTest {
     @Test
     void unknownKindsAreRefused() throws IOException {
         byte[] bytes = RecordBytes.of(report(7, 8));
-        int span = bytes.length - (1 + 4 * 4 + 5 * 8);
+        int span = bytes.length - (1 + 4 * 4 + 5 * 8 + 1);
         bytes[span] = (byte) 200;
         assertRefused(bytes, "200: expected 0 to 3");
     }
