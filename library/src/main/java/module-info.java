@@ -98,7 +98,7 @@ module dev.weft {
     exports dev.weft.sim to
             dev.weft.cli;
 
-    // For weft calibrate and the command's benchmarks.
+    // For weft calibrate, the command's benchmarks and the medians in records.
     exports dev.weft.tune to
             dev.weft.cli;
 
@@ -122,16 +122,12 @@ module dev.weft {
     exports dev.weft.json to
             dev.weft.cli;
 
-    // Records use the same medians as the library's measurements.
-    exports dev.weft.statistics to
-            dev.weft.cli;
-
     // So that all messages show text from outside in the same way.
     exports dev.weft.text to
             dev.weft.cli;
 
     // So that the command's own waits count time as the ranks' waits do.
-    exports dev.weft.time to
+    exports dev.weft.waiting to
             dev.weft.cli;
 
     // So that the command reports fallbacks as the library does.

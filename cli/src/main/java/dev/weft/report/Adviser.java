@@ -6,7 +6,8 @@ import dev.weft.op.Timeline;
 import dev.weft.op.Timeline.Kind;
 import dev.weft.report.TimeShares.Activity;
 import dev.weft.report.TimeShares.RankShares;
-import dev.weft.statistics.Quantiles;
+import dev.weft.tune.Quantiles;
+
 import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.IntStream;
@@ -246,9 +247,9 @@ final class Adviser {
         if (!summed && late > 2 * WORTH * call.endNs()) {
             add(
                     "Look at rank " + call.ranks().get(at).rank(),
-                    "It was done %s after the median rank, %.0f%% of the call: every rank multiplies"
-                            + " the same rows, so its cores, its memory or its links are slower or"
-                            + " shared.",
+                    "It was done %s after the median rank, %.0f%% of the call: every rank"
+                        + " multiplies the same rows, so its cores, its memory or its links are"
+                        + " slower or shared.",
                     Text.time(late),
                     100 * late / call.endNs());
         }
@@ -310,7 +311,8 @@ final class Adviser {
         } else {
             add(
                     title,
-                    "What overlap saves is known to +-%.0f%% only: smaller differences mean nothing.",
+                    "What overlap saves is known to +-%.0f%% only: smaller differences mean"
+                        + " nothing.",
                     100 * views.noise());
         }
     }

@@ -1,6 +1,7 @@
 package dev.weft.report;
 
-import dev.weft.statistics.Quantiles;
+import dev.weft.tune.Quantiles;
+
 import java.util.Arrays;
 import java.util.List;
 import java.util.stream.IntStream;

@@ -5,7 +5,8 @@ import dev.weft.fabric.Fabric;
 import dev.weft.op.Timeline.Kind;
 import dev.weft.op.Timeline.Span;
 import dev.weft.tensor.Matrix;
-import dev.weft.threads.Uninterruptibly;
+import dev.weft.waiting.Uninterruptibly;
+
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;

@@ -8,7 +8,8 @@ import dev.weft.gemm.Scratch;
 import dev.weft.op.Timeline.Kind;
 import dev.weft.op.Timeline.Span;
 import dev.weft.tensor.Matrix;
-import dev.weft.threads.Uninterruptibly;
+import dev.weft.waiting.Uninterruptibly;
+
 import java.lang.foreign.Arena;
 import java.util.ArrayList;
 import java.util.List;

@@ -7,7 +7,7 @@ import dev.weft.cuda.kernel.DeviceEvent;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.StallException;
 import dev.weft.ffi.CudaMemory;
-import dev.weft.time.WaitTime;
+import dev.weft.waiting.WaitTime;
 
 /**
  * Pulls the parts of a symmetric buffer into gathered A by the copy engines, on an urgent stream of
@@ -96,7 +96,8 @@ public final class ProgressGather implements AutoCloseable {
             throw new IllegalArgumentException(
                     """
                     gathered A %s with row pitch %s of %s ranks in %s splits each: expected no \
-                    gaps, ranks that divide the rows, and splits that divide the bytes of a shard"""
+                    gaps, ranks that divide the rows, and splits that divide the bytes of a shard\
+                    """
                             .formatted(to.describe(), to.rowPitch(), ranks, splitsPerRank));
         }
         return bytes / ranks;

@@ -15,7 +15,8 @@ import dev.weft.fabric.Fabric;
 import dev.weft.fabric.StallException;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
-import dev.weft.time.WaitTime;
+import dev.weft.waiting.WaitTime;
+
 import java.util.ArrayList;
 import java.util.List;
 

@@ -13,10 +13,11 @@ import dev.weft.sim.CoreEngine;
 import dev.weft.sim.Machine;
 import dev.weft.sim.SimulatedView;
 import dev.weft.sim.Wiring;
-import dev.weft.statistics.Quantiles;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import dev.weft.tune.HostModel;
+import dev.weft.tune.Quantiles;
+
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;

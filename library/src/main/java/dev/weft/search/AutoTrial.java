@@ -3,8 +3,10 @@ package dev.weft.search;
 import dev.weft.fabric.Fabric;
 import dev.weft.plan.Algorithm;
 import dev.weft.search.AutoChoice.Choice;
-import dev.weft.statistics.Quantiles;
-import dev.weft.time.TimeSetting;
+import dev.weft.text.EnvironmentVariable;
+import dev.weft.tune.Effort;
+import dev.weft.tune.Quantiles;
+
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -67,7 +69,7 @@ record AutoTrial<T>(Fabric fabric, Trial<T> trial) {
 
     /** The time for all calls that count; tests, which prepare many operators, set it low. */
     private static double budgetNs() {
-        return TimeSetting.ms(System.getenv(), TimeSetting.TRIAL_MS, DEFAULT_BUDGET_MS) * 1e6;
+        return EnvironmentVariable.ms(System.getenv(), Effort.TRIAL_MS, DEFAULT_BUDGET_MS) * 1e6;
     }
 
     private double[] medians(List<T> prepared) {

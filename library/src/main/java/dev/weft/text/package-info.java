@@ -1,2 +1,2 @@
-/** Text from outside, made safe for messages. */
+/** Text from outside: read with one-line refusals, and made safe for messages. */
 package dev.weft.text;

@@ -5,9 +5,9 @@ import dev.weft.sim.CoreEngine;
 import dev.weft.sim.Machine;
 import dev.weft.sim.Machines;
 import dev.weft.sim.Wiring;
-import dev.weft.statistics.Quantiles;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
+
 import java.lang.foreign.Arena;
 import java.util.ArrayList;
 import java.util.Arrays;

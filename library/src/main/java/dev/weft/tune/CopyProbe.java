@@ -5,7 +5,7 @@ import dev.weft.fabric.transport.ChunkMover;
 import dev.weft.fabric.transport.Move;
 import dev.weft.fabric.transport.Region;
 import dev.weft.fabric.transport.Transport;
-import dev.weft.statistics.Quantiles;
+
 import java.util.Arrays;
 import java.util.List;
 

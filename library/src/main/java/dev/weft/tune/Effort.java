@@ -1,6 +1,7 @@
 package dev.weft.tune;
 
-import dev.weft.time.TimeSetting;
+import dev.weft.text.EnvironmentVariable;
+
 import java.time.Duration;
 import java.util.List;
 
@@ -23,6 +24,12 @@ public record Effort(
         Duration mostPerType,
         Runnable heartbeat) {
 
+    /** The environment variable for how long auto may measure the machine. */
+    public static final String MEASURE_MS = "WEFT_AUTO_MEASURE_MS";
+
+    /** The environment variable for how long auto may try its candidates. */
+    public static final String TRIAL_MS = "WEFT_AUTO_TRIAL_MS";
+
     private static final long QUICK_MS = 3000;
 
     /** Takes up to three seconds for each type of A: enough to rank plans. */
@@ -32,8 +39,7 @@ public record Effort(
                 List.of(new long[] {1024, 64}, new long[] {512, 512}, new long[] {2048, 512}),
                 32L << 20,
                 3,
-                Duration.ofMillis(
-                        TimeSetting.ms(System.getenv(), TimeSetting.MEASURE_MS, QUICK_MS)),
+                Duration.ofMillis(EnvironmentVariable.ms(System.getenv(), MEASURE_MS, QUICK_MS)),
                 heartbeat);
     }
 

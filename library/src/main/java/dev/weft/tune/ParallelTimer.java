@@ -1,7 +1,7 @@
 package dev.weft.tune;
 
-import dev.weft.statistics.Quantiles;
-import dev.weft.threads.Uninterruptibly;
+import dev.weft.waiting.Uninterruptibly;
+
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

@@ -4,9 +4,9 @@ import dev.weft.gemm.Gemm;
 import dev.weft.gemm.PackedB;
 import dev.weft.gemm.Scratch;
 import dev.weft.sim.CoreEngine;
-import dev.weft.statistics.Quantiles;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
+
 import java.lang.foreign.Arena;
 import java.util.ArrayList;
 import java.util.Arrays;

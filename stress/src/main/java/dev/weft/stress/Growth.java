@@ -1,6 +1,7 @@
 package dev.weft.stress;
 
-import dev.weft.statistics.Quantiles;
+import dev.weft.tune.Quantiles;
+
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.ToLongFunction;

@@ -3,7 +3,8 @@ package dev.weft.bench.cpu;
 import dev.weft.bench.measure.BenchCase;
 import dev.weft.bench.measure.BenchRecord;
 import dev.weft.bench.measure.BenchRow;
-import dev.weft.statistics.Quantiles;
+import dev.weft.tune.Quantiles;
+
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -153,7 +154,8 @@ final class BenchTable implements BenchCase.Sink {
         out.accept("");
         out.accept(
                 quick
-                        ? "--quick shows that it works, not how fast: no ratios, as there are too few rounds."
+                        ? "--quick shows that it works, not how fast: no ratios, as there are too"
+                              + " few rounds."
                         : "Ratio: speed of Weft over that of the peer, above 1 Weft is faster.");
         groups.forEach((name, group) -> out.accept(summary(name, group)));
         if (!skipped.isEmpty()) {

@@ -12,8 +12,9 @@ import dev.weft.bench.peers.MpiProduct;
 import dev.weft.bench.peers.MpiProgram;
 import dev.weft.bench.peers.SteppedProcess;
 import dev.weft.op.Operator.View;
-import dev.weft.statistics.Quantiles;
 import dev.weft.tensor.DType;
+import dev.weft.tune.Quantiles;
+
 import java.io.IOException;
 import java.util.LinkedHashMap;
 import java.util.List;

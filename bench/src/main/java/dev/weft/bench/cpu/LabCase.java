@@ -10,7 +10,8 @@ import dev.weft.bench.peers.MpiProduct;
 import dev.weft.bench.peers.MpiProduct.Work;
 import dev.weft.bench.peers.MpiProgram;
 import dev.weft.bench.peers.SteppedProcess;
-import dev.weft.statistics.Quantiles;
+import dev.weft.tune.Quantiles;
+
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;

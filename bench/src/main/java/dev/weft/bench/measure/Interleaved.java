@@ -1,6 +1,7 @@
 package dev.weft.bench.measure;
 
-import dev.weft.statistics.Quantiles;
+import dev.weft.tune.Quantiles;
+
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Arrays;

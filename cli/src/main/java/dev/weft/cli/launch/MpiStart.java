@@ -11,7 +11,8 @@ import dev.weft.fabric.memory.ShmJob;
 import dev.weft.files.ShutdownHooks;
 import dev.weft.files.TemporaryFiles;
 import dev.weft.text.SafeText;
-import dev.weft.time.WaitTime;
+import dev.weft.waiting.WaitTime;
+
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.PrintWriter;

@@ -8,7 +8,8 @@ import dev.weft.cli.diagnosis.RankFailure;
 import dev.weft.fabric.memory.ShmJob;
 import dev.weft.files.ShutdownHooks;
 import dev.weft.files.TemporaryFiles;
-import dev.weft.time.WaitTime;
+import dev.weft.waiting.WaitTime;
+
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.management.ManagementFactory;

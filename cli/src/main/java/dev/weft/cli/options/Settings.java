@@ -1,7 +1,9 @@
 package dev.weft.cli.options;
 
 import dev.weft.cli.console.UsageException;
-import dev.weft.time.TimeSetting;
+import dev.weft.text.EnvironmentVariable;
+import dev.weft.tune.Effort;
+
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
@@ -16,8 +18,8 @@ public final class Settings {
     /** Refuses values that a command would stumble over only after it has written files. */
     public static void check(Map<String, String> environment) {
         try {
-            TimeSetting.ms(environment, TimeSetting.MEASURE_MS, 0);
-            TimeSetting.ms(environment, TimeSetting.TRIAL_MS, 0);
+            EnvironmentVariable.ms(environment, Effort.MEASURE_MS, 0);
+            EnvironmentVariable.ms(environment, Effort.TRIAL_MS, 0);
         } catch (IllegalArgumentException e) {
             throw new UsageException(e.getMessage());
         }

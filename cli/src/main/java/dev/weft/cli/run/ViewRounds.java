@@ -7,7 +7,8 @@ import dev.weft.op.Operator;
 import dev.weft.op.Result;
 import dev.weft.op.Timeline;
 import dev.weft.report.Samples;
-import dev.weft.statistics.Quantiles;
+import dev.weft.tune.Quantiles;
+
 import java.util.Arrays;
 import java.util.function.Consumer;
 import java.util.stream.DoubleStream;

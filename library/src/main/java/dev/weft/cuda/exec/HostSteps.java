@@ -3,7 +3,8 @@ package dev.weft.cuda.exec;
 import dev.weft.fabric.transport.Awaited;
 import dev.weft.fabric.transport.Region;
 import dev.weft.fabric.transport.Transport;
-import dev.weft.time.WaitTime;
+import dev.weft.waiting.WaitTime;
+
 import java.util.concurrent.locks.LockSupport;
 
 /**

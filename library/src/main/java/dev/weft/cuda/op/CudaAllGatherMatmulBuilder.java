@@ -21,7 +21,8 @@ import dev.weft.search.AutoChoice;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import dev.weft.tensor.ScaledMatrix;
-import dev.weft.time.WaitTime;
+import dev.weft.waiting.WaitTime;
+
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Deque;

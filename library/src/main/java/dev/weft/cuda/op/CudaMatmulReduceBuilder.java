@@ -34,7 +34,8 @@ import dev.weft.search.Candidate;
 import dev.weft.telemetry.Fallback;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
-import dev.weft.time.WaitTime;
+import dev.weft.waiting.WaitTime;
+
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;

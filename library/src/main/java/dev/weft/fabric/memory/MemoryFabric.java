@@ -9,13 +9,16 @@ import dev.weft.fabric.transport.CoreShare;
 import dev.weft.fabric.transport.Region;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.plan.Hosts;
-import dev.weft.time.WaitTime;
+import dev.weft.telemetry.StallEvent;
+import dev.weft.waiting.WaitTime;
+
+import jdk.jfr.FlightRecorder;
+
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.time.Duration;
 import java.util.List;
 import java.util.function.IntConsumer;
-import jdk.jfr.FlightRecorder;
 
 /**
  * A fabric whose ranks wait for words in memory. Subclasses allocate that memory and send words to
@@ -322,8 +325,8 @@ public abstract class MemoryFabric implements Transport, World.Rank {
             throw e;
         } finally {
             memory.addWaiters(home, -1);
-            if (FlightRecorder.isInitialized()) {
-                StallEvent.ended(began, this, what, value);
+            if (FlightRecorder.isInitialized() && StallEvent.isRecorded()) {
+                StallEvent.ended(began, worldRank(rank), errors().describe(what, value));
             }
         }
     }

@@ -1,6 +1,9 @@
 package dev.weft.fabric.memory;
 
 import dev.weft.fabric.World;
+import dev.weft.text.EnvironmentVariable;
+import dev.weft.text.SafeText;
+
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.NetworkInterface;
@@ -54,8 +57,8 @@ public final class RankEnvironment {
                     """
                             .formatted(RANK));
         }
-        int ranks = number(variables, RANKS);
-        int rank = number(variables, RANK);
+        int ranks = EnvironmentVariable.number(variables, RANKS);
+        int rank = EnvironmentVariable.number(variables, RANK);
         String folder = variables.get(FOLDER);
         MemoryFabric.checkRanks(ranks);
         if (rank >= ranks || folder == null) {
@@ -84,7 +87,7 @@ public final class RankEnvironment {
         if (deadline == null) {
             deadline =
                     variables.containsKey(DEADLINE_MS)
-                            ? Duration.ofMillis(number(variables, DEADLINE_MS))
+                            ? Duration.ofMillis(EnvironmentVariable.number(variables, DEADLINE_MS))
                             : World.DEFAULT_DEADLINE;
         }
         MemoryFabric.checkDeadline(deadline);
@@ -97,11 +100,11 @@ public final class RankEnvironment {
      */
     private static MemoryFabric joinTorchrun(
             Map<String, String> variables, Duration deadlineOrNull) {
-        int ranks = number(variables, TORCHRUN_RANKS);
+        int ranks = EnvironmentVariable.number(variables, TORCHRUN_RANKS);
         boolean global = variables.containsKey(TORCHRUN_RANK);
         String name = global ? TORCHRUN_RANK : TORCHRUN_LOCAL_RANK;
-        int rank = number(variables, name);
-        int port = number(variables, MASTER_PORT);
+        int rank = EnvironmentVariable.number(variables, name);
+        int port = EnvironmentVariable.number(variables, MASTER_PORT);
         String address = variables.get(MASTER_ADDRESS);
         MemoryFabric.checkRanks(ranks);
         if (rank >= ranks || port > 65_535) {
@@ -111,7 +114,7 @@ public final class RankEnvironment {
         }
         int here =
                 variables.containsKey(TORCHRUN_LOCAL_RANKS)
-                        ? number(variables, TORCHRUN_LOCAL_RANKS)
+                        ? EnvironmentVariable.number(variables, TORCHRUN_LOCAL_RANKS)
                         : ranks;
         if (here != ranks || !isHere(address)) {
             throw new IllegalArgumentException(
@@ -123,7 +126,7 @@ public final class RankEnvironment {
                                     ranks,
                                     here,
                                     MASTER_ADDRESS,
-                                    address == null ? "" : printable(address)));
+                                    address == null ? "" : SafeText.excerpt(address)));
         }
         String run = "%s:%s/%s".formatted(address, port, variables.getOrDefault(TORCHRUN_ID, ""));
         Duration deadline = deadline(variables, deadlineOrNull);
@@ -143,20 +146,5 @@ public final class RankEnvironment {
             // An unknown name is not this host's.
             return false;
         }
-    }
-
-    private static int number(Map<String, String> variables, String name) {
-        String value = variables.get(name);
-        if (value != null && value.matches("[0-9]{1,9}")) {
-            return Integer.parseInt(value);
-        }
-        throw new IllegalArgumentException(
-                "environment variable %s is %s: expected a number of zero or more"
-                        .formatted(name, value == null ? "not set" : printable(value)));
-    }
-
-    /** The value, if it fits a one-line message. */
-    private static String printable(String value) {
-        return value.matches("[!-~]{1,60}") ? value : "something that is no number or name";
     }
 }

@@ -4,7 +4,8 @@ import dev.weft.fabric.FabricException;
 import dev.weft.fabric.PeerLostException;
 import dev.weft.fabric.StallException;
 import dev.weft.files.PrivateFiles;
-import dev.weft.time.WaitTime;
+import dev.weft.waiting.WaitTime;
+
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.System.Logger.Level;

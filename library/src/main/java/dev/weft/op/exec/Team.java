@@ -1,6 +1,7 @@
 package dev.weft.op.exec;
 
-import dev.weft.threads.Uninterruptibly;
+import dev.weft.waiting.Uninterruptibly;
+
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;

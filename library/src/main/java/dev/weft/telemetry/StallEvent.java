@@ -1,6 +1,5 @@
-package dev.weft.fabric.memory;
+package dev.weft.telemetry;
 
-import dev.weft.fabric.transport.Awaited;
 import jdk.jfr.Category;
 import jdk.jfr.Description;
 import jdk.jfr.Event;
@@ -22,7 +21,7 @@ import jdk.jfr.Timespan;
 @Description("A thread blocked until a peer's signal came")
 @StackTrace(false)
 @Threshold("0 ns")
-final class StallEvent extends Event {
+public final class StallEvent extends Event {
 
     private static final EventType TYPE = EventType.getEventType(StallEvent.class);
 
@@ -36,14 +35,16 @@ final class StallEvent extends Event {
     @Timespan(Timespan.NANOSECONDS)
     long blockedNs;
 
-    static void ended(long beganNs, MemoryFabric fabric, Awaited what, int value) {
-        if (!TYPE.isEnabled()) {
-            return;
-        }
+    /** Whether somebody records such events. */
+    public static boolean isRecorded() {
+        return TYPE.isEnabled();
+    }
+
+    public static void ended(long beganNs, int rank, String awaited) {
         StallEvent event = new StallEvent();
-        event.rank = fabric.worldRank(fabric.rank());
+        event.rank = rank;
         event.blockedNs = System.nanoTime() - beganNs;
-        event.awaited = fabric.errors().describe(what, value);
+        event.awaited = awaited;
         event.commit();
     }
 }

@@ -1,4 +1,4 @@
-package dev.weft.time;
+package dev.weft.waiting;
 
 import java.time.Duration;
 

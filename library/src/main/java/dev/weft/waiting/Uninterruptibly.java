@@ -1,4 +1,4 @@
-package dev.weft.threads;
+package dev.weft.waiting;
 
 import java.util.Arrays;
 import java.util.Collection;

@@ -1,4 +1,4 @@
-package dev.weft.statistics;
+package dev.weft.tune;
 
 import java.util.Arrays;
 

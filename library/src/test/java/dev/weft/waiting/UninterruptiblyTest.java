@@ -1,10 +1,11 @@
-package dev.weft.threads;
+package dev.weft.waiting;
 
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.Test;
+
+import java.util.concurrent.locks.LockSupport;
 
 class UninterruptiblyTest {
 

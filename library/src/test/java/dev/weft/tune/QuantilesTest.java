@@ -1,4 +1,4 @@
-package dev.weft.statistics;
+package dev.weft.tune;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;

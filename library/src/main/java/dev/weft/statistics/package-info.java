@@ -1,2 +1,0 @@
-/** What repeated measurements say. */
-package dev.weft.statistics;

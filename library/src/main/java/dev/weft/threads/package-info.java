@@ -1,2 +1,0 @@
-/** Waits for threads. */
-package dev.weft.threads;
