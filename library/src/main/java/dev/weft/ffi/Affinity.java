@@ -1,6 +1,5 @@
 package dev.weft.ffi;
 
-import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
 import java.lang.foreign.Arena;
@@ -69,19 +68,6 @@ public final class Affinity {
                 throw failed("sched_setaffinity", "CPU " + cpu, errno);
             }
             return errno == 0;
-        }
-    }
-
-    /** The CPU that the calling thread is running on; it may change at any time. */
-    public static int current() {
-        requireUsable();
-        try (Arena arena = Arena.ofConfined()) {
-            MemorySegment state = SystemCall.state(arena);
-            MemorySegment cpu = arena.allocate(JAVA_INT);
-            if (SystemCall.GETCPU.call(state, cpu.address(), 0, 0) < 0) {
-                throw failed("getcpu", "", SystemCall.errno(state));
-            }
-            return cpu.get(JAVA_INT, 0);
         }
     }
 

@@ -1,6 +1,7 @@
 package dev.weft.ffi;
 
 import static dev.weft.ffi.NativeFunction.hex;
+
 import static java.lang.foreign.ValueLayout.JAVA_FLOAT;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
@@ -73,11 +74,11 @@ public final class CublasLt {
             LIBRARY.function("cublasLtMatrixLayoutCreate", "PIPPP");
     private static final NativeFunction DESTROY_LAYOUT =
             LIBRARY.function("cublasLtMatrixLayoutDestroy", "P");
-    private static final NativeFunction CREATE_WISH =
+    private static final NativeFunction CREATE_PREFERENCE =
             LIBRARY.function("cublasLtMatmulPreferenceCreate", "P");
-    private static final NativeFunction SET_WISH =
+    private static final NativeFunction SET_PREFERENCE =
             LIBRARY.function("cublasLtMatmulPreferenceSetAttribute", "PIPP");
-    private static final NativeFunction DESTROY_WISH =
+    private static final NativeFunction DESTROY_PREFERENCE =
             LIBRARY.function("cublasLtMatmulPreferenceDestroy", "P");
     private static final NativeFunction HEURISTICS =
             LIBRARY.function("cublasLtMatmulAlgoGetHeuristic", "PPPPPPPIPP");
@@ -377,17 +378,17 @@ public final class CublasLt {
         }
 
         private void choose(int atMost, int firstAlign, int secondAlign, int resultAlign) {
-            CREATE_WISH.check(CREATE_WISH.call(place.address()), shape);
-            long wish = place.get(JAVA_LONG, 0);
+            CREATE_PREFERENCE.check(CREATE_PREFERENCE.call(place.address()), shape);
+            long preference = place.get(JAVA_LONG, 0);
             try {
                 place.set(JAVA_LONG, 0, workspaceBytes);
-                wish(wish, MAX_WORKSPACE, Long.BYTES);
+                prefer(preference, MAX_WORKSPACE, Long.BYTES);
                 place.set(JAVA_INT, 0, REDUCE_IN_FP32);
-                wish(wish, REDUCTION_SCHEMES, Integer.BYTES);
+                prefer(preference, REDUCTION_SCHEMES, Integer.BYTES);
                 int[] alignments = {firstAlign, secondAlign, resultAlign, resultAlign};
                 for (int i = 0; i < MATRICES; i++) {
                     place.set(JAVA_INT, 0, alignments[i]);
-                    wish(wish, FIRST_MIN_ALIGNMENT + i, Integer.BYTES);
+                    prefer(preference, FIRST_MIN_ALIGNMENT + i, Integer.BYTES);
                 }
                 algorithms = arena.allocate(atMost * RESULT_BYTES, Long.BYTES);
                 int code =
@@ -398,20 +399,20 @@ public final class CublasLt {
                                 second,
                                 result,
                                 result,
-                                wish,
+                                preference,
                                 atMost,
                                 algorithms.address(),
                                 place.address());
                 HEURISTICS.check(code, shape);
             } finally {
-                DESTROY_WISH.check(DESTROY_WISH.call(wish), shape);
+                DESTROY_PREFERENCE.check(DESTROY_PREFERENCE.call(preference), shape);
             }
             keepUsable(place.get(JAVA_INT, 0));
         }
 
-        private void wish(long wish, int attribute, long bytes) {
-            int code = SET_WISH.call(wish, attribute, place.address(), bytes);
-            SET_WISH.check(code, "attribute " + attribute + ", " + shape);
+        private void prefer(long preference, int attribute, long bytes) {
+            int code = SET_PREFERENCE.call(preference, attribute, place.address(), bytes);
+            SET_PREFERENCE.check(code, "attribute " + attribute + ", " + shape);
         }
 
         /** Moves the candidates that the library can run to the front. */

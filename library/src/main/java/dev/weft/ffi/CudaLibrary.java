@@ -5,7 +5,6 @@ import static java.lang.foreign.ValueLayout.JAVA_LONG;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
-import java.util.concurrent.atomic.LongAdder;
 
 /**
  * NVIDIA's driver, loaded and initialised when this class is first used; if that fails, every use
@@ -33,9 +32,6 @@ final class CudaLibrary {
      * The driver after {@code cuInit}; initialised last, for a failure asks for the code's name.
      */
     static final BoundLibrary DRIVER = LOADED.startedBy(CudaLibrary::initialise);
-
-    /** Memories, streams and events that this process has made. */
-    static final LongAdder MADE = new LongAdder();
 
     private CudaLibrary() {}
 
@@ -101,17 +97,6 @@ final class CudaLibrary {
             throw function.failed(code, arguments.formatted(a, b));
         }
         return out.get(JAVA_LONG, 0);
-    }
-
-    /** As {@link #ask}, of a function that makes what it tells. */
-    static long make(NativeFunction function, String arguments, long a, long b) {
-        MADE.increment();
-        return ask(function, arguments, a, b);
-    }
-
-    static long make(NativeFunction function, String arguments, long a) {
-        MADE.increment();
-        return ask(function, arguments, a);
     }
 
     private static void initialise(BoundLibrary library) {

@@ -1,10 +1,10 @@
 package dev.weft.ffi;
 
 import static dev.weft.ffi.CudaLibrary.ask;
-import static dev.weft.ffi.CudaLibrary.make;
 import static dev.weft.ffi.CudaLibrary.scratch;
 import static dev.weft.ffi.CudaLibrary.words;
 import static dev.weft.ffi.CudaLibrary.wordsInScratch;
+
 import static java.lang.foreign.MemoryLayout.sequenceLayout;
 import static java.lang.foreign.MemoryLayout.structLayout;
 import static java.lang.foreign.ValueLayout.JAVA_BYTE;
@@ -85,12 +85,7 @@ public final class CudaMemory {
 
     /** Device memory, aligned to 256 bytes, its contents undefined. */
     public static long allocate(long bytes) {
-        return make(ALLOCATE, "%d bytes", bytes);
-    }
-
-    /** How many memories, streams and events this process has made so far, for tests. */
-    public static long made() {
-        return CudaLibrary.MADE.sum();
+        return ask(ALLOCATE, "%d bytes", bytes);
     }
 
     /** Waits for the device's work on it. */
@@ -101,7 +96,7 @@ public final class CudaMemory {
     /** Host memory that stays where it is and that every device reaches at the same address. */
     @SuppressWarnings("restricted")
     public static MemorySegment allocateHost(long bytes) {
-        long address = make(ALLOCATE_HOST, "%d bytes, flags %d", bytes, PORTABLE | DEVICE_MAPPED);
+        long address = ask(ALLOCATE_HOST, "%d bytes, flags %d", bytes, PORTABLE | DEVICE_MAPPED);
         return MemorySegment.ofAddress(address).reinterpret(bytes);
     }
 
@@ -219,7 +214,7 @@ public final class CudaMemory {
     }
 
     /**
-     * Like {@link #copyAsync}, with the wish that the copy leave the multiprocessors to kernels.
+     * Like {@link #copyAsync}, asking that the copy leave the multiprocessors to kernels.
      *
      * @param stream any but the default stream 0
      */

@@ -1,11 +1,11 @@
 package dev.weft.ffi;
 
 import static dev.weft.ffi.CudaLibrary.ask;
-import static dev.weft.ffi.CudaLibrary.make;
 import static dev.weft.ffi.CudaLibrary.scratch;
 import static dev.weft.ffi.CudaLibrary.words;
 import static dev.weft.ffi.CudaLibrary.wordsInScratch;
 import static dev.weft.ffi.NativeFunction.hex;
+
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
@@ -65,7 +65,7 @@ public final class CudaStreams {
      * @param priority within {@link #priorityRange}, lower numbers first; 0 is the usual one
      */
     public static long create(int priority) {
-        return make(CREATE, "priority %2$d", NON_BLOCKING, priority);
+        return ask(CREATE, "priority %2$d", NON_BLOCKING, priority);
     }
 
     /** The least urgent and the most urgent priority, for example 0 and -5. */
@@ -134,7 +134,7 @@ public final class CudaStreams {
                             + " most");
         }
         int flags = (timing ? 0 : DISABLE_TIMING) | (interprocess ? INTERPROCESS : 0);
-        return make(CREATE_EVENT, "flags %d", flags);
+        return ask(CREATE_EVENT, "flags %d", flags);
     }
 
     public static void record(long event, long stream) {

@@ -81,11 +81,6 @@ public final class ExecutableMemory {
         return code.asSlice(offset);
     }
 
-    /** Where the code begins. */
-    long address() {
-        return code.address();
-    }
-
     /** Bound when first needed. */
     private static final class InstructionCache {
 

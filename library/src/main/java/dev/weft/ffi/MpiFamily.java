@@ -51,7 +51,7 @@ public enum MpiFamily {
     }
 
     /** Whether the library's version text names a version of this family that Weft can call. */
-    boolean isToldBy(String versionText) {
+    boolean isNamedBy(String versionText) {
         var match = version.matcher(versionText);
         if (!match.lookingAt()) {
             return false;
@@ -103,11 +103,6 @@ public enum MpiFamily {
 
     long handle(Handle which, SymbolLookup symbols) {
         return this == OPEN_MPI ? symbols.findOrThrow(which.openMpi).address() : which.mpich;
-    }
-
-    /** MPI_IN_PLACE: what is to be sent is in the receive buffer. */
-    public long inPlace() {
-        return choose(1, -1);
     }
 
     int undefined() {

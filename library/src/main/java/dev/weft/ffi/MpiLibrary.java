@@ -171,7 +171,7 @@ record MpiLibrary(MpiFamily family, String version, SymbolLookup symbols) {
         }
         String version = version(symbols);
         for (MpiFamily family : MpiFamily.values()) {
-            if (family.isToldBy(version) && family.isBoundBy(symbols)) {
+            if (family.isNamedBy(version) && family.isBoundBy(symbols)) {
                 return new MpiLibrary(family, version, symbols);
             }
         }

@@ -55,10 +55,6 @@ public final class MpiRequests implements AutoCloseable {
         }
     }
 
-    public int capacity() {
-        return capacity;
-    }
-
     /** Whether no transfer is under way with the request. */
     public boolean isFree(int request) {
         return family.readHandle(handles, offset(request)) == none;

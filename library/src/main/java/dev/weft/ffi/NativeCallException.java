@@ -9,10 +9,6 @@ public final class NativeCallException extends RuntimeException {
 
     private static final long serialVersionUID = 1L;
 
-    private final String function;
-    private final int code;
-    private final String name;
-
     /**
      * @param name what the library calls the code
      * @param detail details from the library, for example a compiler's log; may be empty and may
@@ -34,23 +30,5 @@ public final class NativeCallException extends RuntimeException {
                                 code,
                                 name,
                                 detail.isEmpty() ? "" : "\n" + detail));
-        this.function = function;
-        this.code = code;
-        this.name = name;
-    }
-
-    /** For example {@code cuMemAlloc}. */
-    public String function() {
-        return function;
-    }
-
-    /** The code, which differs between libraries. */
-    public int code() {
-        return code;
-    }
-
-    /** For example {@code CUDA_ERROR_OUT_OF_MEMORY}; of MPI, the text for the code. */
-    public String name() {
-        return name;
     }
 }

@@ -23,8 +23,7 @@ enum SystemCall {
     ARCH_PRCTL(158, -1),
     FUTEX(202, 98),
     SCHED_SETAFFINITY(203, 122),
-    SCHED_GETAFFINITY(204, 123),
-    GETCPU(309, 168);
+    SCHED_GETAFFINITY(204, 123);
 
     /** Memory for errors that nobody reads. */
     static final MemorySegment IGNORED = state(Arena.global());

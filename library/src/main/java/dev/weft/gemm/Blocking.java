@@ -1,6 +1,7 @@
 package dev.weft.gemm;
 
 import dev.weft.gemm.code.Tiles;
+
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -50,9 +51,9 @@ record Blocking(int depth, int rows, int cols, long cacheBytes) {
      * would then come from a far one. Measured at 4096 x N x 4096, 12 rows against 504: N = 16
      * 1.21, N = 64 1.13, and with two panels 0.87; at K = 16384, where B is far, 0.71 with N = 64.
      */
-    int rowsFor(PackedB b, int tileCols, int fewRows) {
+    int rowsFor(PackedB b, int tileCols, int onePanelRows) {
         boolean onePanel = b.n() <= tileCols;
-        return onePanel && !isFar(b) ? Math.min(rows, fewRows) : rows;
+        return onePanel && !isFar(b) ? Math.min(rows, onePanelRows) : rows;
     }
 
     /** Whether B is too large to stay in a near cache. */

@@ -4,6 +4,7 @@ import dev.weft.gemm.code.TileCode;
 import dev.weft.gemm.code.Tiles;
 import dev.weft.telemetry.Fallback;
 import dev.weft.tensor.DType;
+
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
@@ -42,7 +43,7 @@ public final class Gemms {
         }
         Gemm other = vectorModulePresent() ? new TiledGemm(Vectors.TILES) : new ScalarGemm();
         String slower = "engine " + other.name() + ", which is slower";
-        Fallback.tell(slower, Fp32.CODE.missing);
+        Fallback.report(slower, Fp32.CODE.missing);
         return other;
     }
 

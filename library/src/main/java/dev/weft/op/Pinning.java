@@ -21,7 +21,7 @@ record Pinning(int[] cores, int firstWorker) {
     /** For ranks with {@code workers} compute workers each. */
     static Pinning of(Transport fabric, int workers) {
         if (Affinity.unavailable().isPresent()) {
-            Fallback.tell("workers that are not pinned to cores", Affinity.unavailable().get());
+            Fallback.report("workers that are not pinned to cores", Affinity.unavailable().get());
             return NONE;
         }
         CoreShare share = fabric.cores();
@@ -42,7 +42,7 @@ record Pinning(int[] cores, int firstWorker) {
     void apply(int index) {
         int core = coreOf(index);
         if (core >= 0 && !Affinity.pin(core)) {
-            Fallback.tell("workers that are not pinned to cores", "core " + core + " is refused");
+            Fallback.report("workers that are not pinned to cores", "core " + core + " is refused");
         }
     }
 }

@@ -1,13 +1,14 @@
 package dev.weft.telemetry;
 
-import java.lang.System.Logger.Level;
-import java.util.Set;
-import java.util.concurrent.ConcurrentHashMap;
 import jdk.jfr.Category;
 import jdk.jfr.Event;
 import jdk.jfr.Label;
 import jdk.jfr.Name;
 import jdk.jfr.StackTrace;
+
+import java.lang.System.Logger.Level;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 
 /** A Flight Recorder event: something slower is used instead of what was wanted. Reported once. */
 @Name("dev.weft.Fallback")
@@ -16,7 +17,7 @@ import jdk.jfr.StackTrace;
 @StackTrace(false)
 public final class Fallback extends Event {
 
-    private static final Set<String> TOLD = ConcurrentHashMap.newKeySet();
+    private static final Set<String> REPORTED = ConcurrentHashMap.newKeySet();
 
     @Label("Used")
     String used;
@@ -35,8 +36,8 @@ public final class Fallback extends Event {
      * @param used what is used instead
      * @param reason why, and how to get the better one
      */
-    public static void tell(String used, String reason) {
-        if (TOLD.add(used)) {
+    public static void report(String used, String reason) {
+        if (REPORTED.add(used)) {
             System.getLogger("dev.weft").log(Level.WARNING, "using {0}: {1}", used, reason);
             new Fallback(used, reason).commit();
         }

@@ -77,18 +77,6 @@ public record Matrix(MemorySegment data, DType dtype, long rows, long cols, long
         return matrix;
     }
 
-    /** A contiguous fp32 matrix with a copy of {@code values}, column after column. */
-    public static Matrix copyOfColumns(Arena arena, float[] values, long rows, long cols) {
-        Matrix matrix = allocate(arena, DType.FP32, rows, cols);
-        requireCount(values.length, rows, cols);
-        for (long r = 0; r < rows; r++) {
-            for (long c = 0; c < cols; c++) {
-                matrix.set(r, c, values[(int) (c * rows + r)]);
-            }
-        }
-        return matrix;
-    }
-
     private static void requireCount(long values, long rows, long cols) {
         if (values != rows * cols) {
             throw new IllegalArgumentException(
@@ -108,7 +96,8 @@ public record Matrix(MemorySegment data, DType dtype, long rows, long cols, long
             throw new IllegalArgumentException(
                     """
                     matrix of %s x %s with row pitch %s: sizes must not be negative and the \
-                    pitch not below the columns"""
+                    pitch not below the columns\
+                    """
                             .formatted(rows, cols, rowPitch));
         }
     }

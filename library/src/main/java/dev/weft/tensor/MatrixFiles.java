@@ -90,8 +90,8 @@ public final class MatrixFiles {
         refuseArchive(spec);
         boolean npy = spec.endsWith(NPY);
         int colon = npy ? -1 : tensorColon(spec);
-        boolean told = dtypeOrNull != null && rowsOrAny != ANY && colsOrAny != ANY;
-        if (!npy && colon < 0 && !told) {
+        boolean described = dtypeOrNull != null && rowsOrAny != ANY && colsOrAny != ANY;
+        if (!npy && colon < 0 && !described) {
             throw new IllegalArgumentException(
                     spec
                             + ": a raw file does not say its type and shape: give dtype, rows and"

@@ -8,6 +8,7 @@ import dev.weft.sim.MachineFile;
 import dev.weft.sim.Machines;
 import dev.weft.telemetry.Fallback;
 import dev.weft.tensor.DType;
+
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -69,8 +70,8 @@ public final class HostModel {
         System.getLogger("dev.weft")
                 .log(
                         System.Logger.Level.INFO,
-                        "measuring this machine for auto, for some seconds; ./weft calibrate does it"
-                                + " once for all");
+                        "measuring this machine for auto, for some seconds; ./weft calibrate does"
+                                + " it once for all");
         return Calibration.measure(engines, EnumSet.of(aType), Effort.quick(heartbeat));
     }
 
@@ -151,7 +152,7 @@ public final class HostModel {
                             && (Calibration.isUndisturbed(machine) || isNew(file));
             return same ? machine : null;
         } catch (IllegalArgumentException e) {
-            Fallback.tell("a machine model measured anew", e.getMessage());
+            Fallback.report("a machine model measured anew", e.getMessage());
             return null;
         }
     }

@@ -1,12 +1,13 @@
 package dev.weft.compat;
 
-import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import static java.lang.foreign.ValueLayout.JAVA_INT;
 
 import dev.weft.cuda.DeviceBuffer;
 import dev.weft.cuda.DeviceMatrix;
@@ -24,6 +25,7 @@ import dev.weft.fabric.StallException;
 import dev.weft.fabric.World;
 import dev.weft.fabric.memory.ShmJob;
 import dev.weft.ffi.CudaMemory;
+import dev.weft.ffi.DeviceMemory;
 import dev.weft.gemm.Deviation;
 import dev.weft.gemm.Float64Oracle;
 import dev.weft.gemm.Gemm;
@@ -34,6 +36,14 @@ import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import dev.weft.tensor.data.NormalData;
+
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
@@ -43,12 +53,6 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.function.Consumer;
-import org.junit.jupiter.api.BeforeEach;
-import org.junit.jupiter.api.Tag;
-import org.junit.jupiter.api.Test;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.CsvSource;
-import org.junit.jupiter.params.provider.ValueSource;
 
 /** The Helion calls on a real GPU, which several ranks share. */
 @Tag("gpu")
@@ -556,7 +560,7 @@ class HelionCudaIT {
                             bench.call(null, null, 4, 0);
                             bench.fill(1);
                             bench.fabric.barrier();
-                            long before = CudaMemory.made();
+                            long before = DeviceMemory.free();
                             // Nobody calls before all have counted.
                             bench.fabric.barrier();
                             for (int call = 0; call < 20; call++) {
@@ -567,8 +571,8 @@ class HelionCudaIT {
                             bench.fabric.barrier();
                             assertEquals(
                                     before,
-                                    CudaMemory.made(),
-                                    "memories, streams and events before and after 20 calls");
+                                    DeviceMemory.free(),
+                                    "free device memory before and after 20 calls");
                             bench.fabric.barrier();
                             bench.call(null, null, 4, 2);
                         });

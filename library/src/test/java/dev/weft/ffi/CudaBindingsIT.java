@@ -1,9 +1,5 @@
 package dev.weft.ffi;
 
-import static java.lang.foreign.ValueLayout.JAVA_FLOAT;
-import static java.lang.foreign.ValueLayout.JAVA_INT;
-import static java.lang.foreign.ValueLayout.JAVA_LONG;
-import static java.lang.foreign.ValueLayout.JAVA_SHORT;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
@@ -11,16 +7,22 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import static java.lang.foreign.ValueLayout.JAVA_FLOAT;
+import static java.lang.foreign.ValueLayout.JAVA_INT;
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
+import static java.lang.foreign.ValueLayout.JAVA_SHORT;
+
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.stream.LongStream;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
-import org.junit.jupiter.api.Tag;
-import org.junit.jupiter.api.Test;
 
 /** The bindings on a real GPU. */
 @Tag("gpu")
@@ -59,7 +61,7 @@ class CudaBindingsIT {
         assertTrue(CudaDevices.attribute(DEVICE, CudaDevices.MULTIPROCESSORS) > 0);
         assertTrue(CudaDevices.totalMemory(DEVICE) > 0);
         var e = assertThrows(NativeCallException.class, () -> CudaMemory.allocate(1L << 60));
-        assertEquals("CUDA_ERROR_OUT_OF_MEMORY", e.name());
+        assertTrue(e.getMessage().endsWith(" CUDA_ERROR_OUT_OF_MEMORY"), e.getMessage());
         assertEquals(context, CudaDevices.current(), "a failed call leaves the context current");
     }
 
@@ -97,7 +99,9 @@ class CudaBindingsIT {
                 var twice =
                         assertThrows(
                                 NativeCallException.class, () -> CudaMemory.registerHost(pages));
-                assertEquals("CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED", twice.name());
+                assertTrue(
+                        twice.getMessage().endsWith(" CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED"),
+                        twice.getMessage());
                 pages.setAtIndex(JAVA_INT, 7, 42);
                 CudaMemory.copyAsync(device, pages.address(), 4096, stream);
                 CudaMemory.copyAsync(pages.address() + 4096, device, 4096, stream);

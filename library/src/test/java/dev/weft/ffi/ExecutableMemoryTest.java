@@ -1,12 +1,17 @@
 package dev.weft.ffi;
 
-import static java.lang.foreign.ValueLayout.JAVA_LONG;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
+
 import dev.weft.fabric.ChildJvm;
+
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
 import java.io.IOException;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
@@ -19,8 +24,6 @@ import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.IntStream;
-import org.junit.jupiter.api.BeforeEach;
-import org.junit.jupiter.api.Test;
 
 @SuppressWarnings("restricted")
 class ExecutableMemoryTest {
@@ -95,7 +98,7 @@ class ExecutableMemoryTest {
     @Test
     void memoryIsNeverWritableAndExecutableAndLiesBetweenGuards() throws IOException {
         ExecutableMemory memory = ExecutableMemory.of(code());
-        long first = memory.address();
+        long first = memory.entry(0).address();
         List<String> maps = Files.readAllLines(Path.of("/proc/self/maps"));
         assertEquals("r-xp", permissions(maps, first));
         assertEquals("r-xp", permissions(maps, first + (64 << 10) - 1));
@@ -142,7 +145,8 @@ class ExecutableMemoryTest {
             String told = child.awaitLine("told ");
             assumeTrue(!told.contains("knows no such refusal"), told);
             assertEquals(
-                    "no executable memory: mprotect(executable) of 65536 bytes failed with errno 13",
+                    "no executable memory: mprotect(executable) of 65536 bytes failed with errno"
+                            + " 13",
                     told);
         }
     }

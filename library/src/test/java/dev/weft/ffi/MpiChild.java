@@ -206,9 +206,6 @@ public final class MpiChild {
             MemorySegment.copy(filled(2, from), 0, expected, 2L * from, 2);
         }
         same(expected, in);
-        MemorySegment.copy(filled(2, rank), 0, in, 4, 2);
-        mpi.allgather(mpi.family().inPlace(), 2, in.address(), comm);
-        same(expected, in);
         MemorySegment news = filled(4, rank);
         mpi.bcast(news.address(), 4, mpi.byteType(), 2, comm);
         same(filled(4, 2), news);
@@ -250,7 +247,7 @@ public final class MpiChild {
             requests.isend(4, filled(1, 0).address(), 1, mpi.byteType(), 99, 1, comm);
             throw new AssertionError("rank 99 got a message");
         } catch (NativeCallException e) {
-            expect(e.function().equals("MPI_Isend") && e.code() != 0, e.getMessage());
+            expect(e.getMessage().contains("MPI_Isend("), e.getMessage());
             expect(e.getMessage().contains("peer 99, tag 1"), e.getMessage());
             expect(e.getMessage().lines().count() == 1, e.getMessage());
             if (rank == 0) {

@@ -5,12 +5,13 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
 import java.lang.foreign.Linker;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
-import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 
 class MpiLoadTest {
 
@@ -40,13 +41,13 @@ class MpiLoadTest {
     @Test
     void familiesAreToldByTheFirstLineOfTheirVersionText() {
         String openMpi = "Open MPI v4.1.4, package: Debian OpenMPI, ident: 4.1.4";
-        assertTrue(MpiFamily.OPEN_MPI.isToldBy(openMpi));
-        assertTrue(MpiFamily.OPEN_MPI.isToldBy("Open MPI v5.0.7rc2, package: x"));
-        assertFalse(MpiFamily.MPICH.isToldBy(openMpi));
+        assertTrue(MpiFamily.OPEN_MPI.isNamedBy(openMpi));
+        assertTrue(MpiFamily.OPEN_MPI.isNamedBy("Open MPI v5.0.7rc2, package: x"));
+        assertFalse(MpiFamily.MPICH.isNamedBy(openMpi));
         String mpich = MpiLibrary.firstLine("MPICH Version:      \t4.0.2\nMPICH Release date:\tx");
         assertEquals("MPICH Version: 4.0.2", mpich);
-        assertTrue(MpiFamily.MPICH.isToldBy(mpich));
-        assertFalse(MpiFamily.OPEN_MPI.isToldBy(mpich));
+        assertTrue(MpiFamily.MPICH.isNamedBy(mpich));
+        assertFalse(MpiFamily.OPEN_MPI.isNamedBy(mpich));
     }
 
     @Test
@@ -63,8 +64,8 @@ class MpiLoadTest {
                         "MPI VERSION : CRAY MPICH version 8.1.25.17 (ANL base 3.4a2)",
                         "");
         for (String text : others) {
-            assertFalse(MpiFamily.OPEN_MPI.isToldBy(text), text);
-            assertFalse(MpiFamily.MPICH.isToldBy(text), text);
+            assertFalse(MpiFamily.OPEN_MPI.isNamedBy(text), text);
+            assertFalse(MpiFamily.MPICH.isNamedBy(text), text);
         }
     }
 

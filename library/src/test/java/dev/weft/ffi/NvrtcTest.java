@@ -6,10 +6,11 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import org.junit.jupiter.api.Test;
+
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
-import org.junit.jupiter.api.Test;
 
 class NvrtcTest {
 
@@ -53,7 +54,7 @@ class NvrtcTest {
                 assertThrows(
                         NativeCallException.class,
                         () -> Nvrtc.compile("a.cu", "nonsense;", Map.of(), OPTIONS));
-        assertEquals("NVRTC_ERROR_COMPILATION", e.name());
+        assertTrue(e.getMessage().contains("NVRTC_ERROR_COMPILATION"), e.getMessage());
         assertTrue(e.getMessage().contains("nonsense"), e.getMessage());
     }
 

@@ -7,15 +7,17 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.tensor.data.DataSource;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.ByteBuffer;
 import java.nio.FloatBuffer;
 import java.util.Random;
-import org.junit.jupiter.api.Test;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.EnumSource;
 
 class MatrixTest {
 
@@ -198,8 +200,6 @@ class MatrixTest {
             direct.put(9).put(flat).position(1).limit(7);
             assertTrue(matrix.bitwiseEquals(Matrix.copyOf(arena, direct, 2, 3)));
             assertEquals(6, direct.remaining(), "the buffer is left as it is");
-            float[] byColumns = {1, 4, 2, 5, 3, 6};
-            assertTrue(matrix.bitwiseEquals(Matrix.copyOfColumns(arena, byColumns, 2, 3)));
             assertArrayEquals(new float[] {2, 3, 5, 6}, matrix.block(0, 2, 1, 2).toArray());
             assertArrayEquals(rows, matrix.toArrays());
             Matrix onHeap = Matrix.of(MemorySegment.ofArray(flat), DType.FP32, 3, 2);

@@ -5,6 +5,7 @@ import dev.weft.cli.console.RunFailedException;
 import dev.weft.cli.console.UsageException;
 import dev.weft.files.PidNamespace;
 import dev.weft.telemetry.Fallback;
+
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
@@ -100,7 +101,7 @@ public final class FolderLock implements AutoCloseable {
     }
 
     private static void goOnWithout(IOException reason) {
-        Fallback.tell(
+        Fallback.report(
                 "a data folder without a lock",
                 ErrorMessage.of(reason) + "; start no other run there meanwhile");
     }

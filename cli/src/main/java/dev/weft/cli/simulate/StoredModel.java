@@ -9,6 +9,7 @@ import dev.weft.tensor.DType;
 import dev.weft.tune.Calibration;
 import dev.weft.tune.Effort;
 import dev.weft.tune.HostModel;
+
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.channels.FileChannel;
@@ -84,7 +85,7 @@ public final class StoredModel {
                 Machine machine = measuring.get();
                 MachineFile.writeCached(machine, file);
                 if (!Calibration.isUndisturbed(machine)) {
-                    Fallback.tell(
+                    Fallback.report(
                             "a machine model for an hour at most",
                             "other programs used the cores while it was measured; ./weft calibrate"
                                     + " measures again");
@@ -92,7 +93,7 @@ public final class StoredModel {
                 return Optional.of(file);
             }
         } catch (IOException | UncheckedIOException | IllegalArgumentException e) {
-            Fallback.tell(
+            Fallback.report(
                     "a machine model that is measured by every process",
                     e.getMessage() + "; or set XDG_CACHE_HOME to a folder that only you can write");
             return Optional.empty();

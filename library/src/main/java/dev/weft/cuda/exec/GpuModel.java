@@ -6,6 +6,7 @@ import dev.weft.sim.MachineFile;
 import dev.weft.sim.Machines;
 import dev.weft.sim.TileEngine;
 import dev.weft.telemetry.Fallback;
+
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
@@ -80,7 +81,7 @@ public final class GpuModel {
                             && machine.engine() instanceof TileEngine;
             return same ? machine : null;
         } catch (IllegalArgumentException e) {
-            Fallback.tell("prices of GPU plans by the model of an H200", e.getMessage());
+            Fallback.report("prices of GPU plans by the model of an H200", e.getMessage());
             return null;
         }
     }

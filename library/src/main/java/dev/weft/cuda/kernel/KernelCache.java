@@ -7,6 +7,7 @@ import dev.weft.ffi.Nvrtc;
 import dev.weft.files.PrivateFiles;
 import dev.weft.sim.Machines;
 import dev.weft.telemetry.Fallback;
+
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.System.Logger.Level;
@@ -72,7 +73,7 @@ public final class KernelCache {
         try {
             file = PrivateFiles.cache(folder).resolve(name);
         } catch (IOException e) {
-            Fallback.tell(
+            Fallback.report(
                     "kernels that are compiled by every process",
                     e.getMessage() + "; or set XDG_CACHE_HOME to a folder that only you can write");
             return compiled.get();
@@ -81,7 +82,7 @@ public final class KernelCache {
             try {
                 return PrivateFiles.read(file, Integer.MAX_VALUE);
             } catch (IOException e) {
-                Fallback.tell("a kernel that is compiled anew", e.getMessage());
+                Fallback.report("a kernel that is compiled anew", e.getMessage());
             }
         }
         byte[] image = compiled.get();

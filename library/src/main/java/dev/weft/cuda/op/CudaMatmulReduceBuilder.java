@@ -253,7 +253,7 @@ public final class CudaMatmulReduceBuilder
                     cut + ": for order whole expected multiples, or order by-rank");
         }
         checkParts(wanted, Order.BY_RANK);
-        Fallback.tell("sums in order by-rank", cut + "; cut it at multiples for order whole");
+        Fallback.report("sums in order by-rank", cut + "; cut it at multiples for order whole");
         return Order.BY_RANK;
     }
 

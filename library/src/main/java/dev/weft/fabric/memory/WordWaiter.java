@@ -2,6 +2,7 @@ package dev.weft.fabric.memory;
 
 import dev.weft.ffi.Futex;
 import dev.weft.telemetry.Fallback;
+
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.concurrent.locks.LockSupport;
@@ -32,7 +33,7 @@ interface WordWaiter {
             if (Futex.unavailable().isEmpty()) {
                 return new FutexWaiter();
             }
-            Fallback.tell(
+            Fallback.report(
                     "polling instead of futexes",
                     "%s; allow native access with --enable-native-access=dev.weft (or ALL-UNNAMED)"
                             .formatted(Futex.unavailable().get()));

@@ -8,6 +8,7 @@ import dev.weft.ffi.TileRegisters;
 import dev.weft.gemm.code.Arguments.Name;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
+
 import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
@@ -113,7 +114,7 @@ public final class TileCode implements Tiles {
         }
         written.packs.forEach((type, offset) -> packs.put(type, memory.entry(offset)));
         for (DType type : packs.keySet()) {
-            tryOut(type);
+            checkSmallProduct(type);
         }
     }
 
@@ -123,7 +124,7 @@ public final class TileCode implements Tiles {
      * not execute correctly is detected before a result depends on it. Elements are whole numbers
      * that every type holds, and their sums are exact in any order.
      */
-    private void tryOut(DType typeA) {
+    private void checkSmallProduct(DType typeA) {
         int depth = Tiles.BF16_STEP + 7;
         int tail = 5;
         try (Arena arena = Arena.ofConfined()) {
@@ -144,8 +145,8 @@ public final class TileCode implements Tiles {
             MemorySegment packed = arena.allocate(2 * tileBytes(depth), 64);
             MemorySegment found = arena.allocate(2L * rows * cols * Float.BYTES, 64);
             Arguments arguments = new Arguments(arena.allocate(Arguments.BYTES, 8));
-            tryPart(a, 0, depth, packed, panel, 0, found, arguments);
-            tryPart(a, depth, tail, packed, panel, panelBytes(depth), found, arguments);
+            multiplySmall(a, 0, depth, packed, panel, 0, found, arguments);
+            multiplySmall(a, depth, tail, packed, panel, panelBytes(depth), found, arguments);
             for (int row = 0; row < 2 * rows; row++) {
                 for (int col = 0; col < cols; col++) {
                     float expected = 0;
@@ -164,7 +165,7 @@ public final class TileCode implements Tiles {
     }
 
     /** Multiplies two tiles, of which the second lacks a row, from column {@code k} of A on. */
-    private void tryPart(
+    private void multiplySmall(
             Matrix a,
             int k,
             int depth,
