@@ -15,7 +15,7 @@ import dev.weft.waiting.WaitTime;
  * after gather. Streams wait for streams: the host meets the other ranks' hosts, twice for each
  * gather, but waits for no device. One thread at a time.
  */
-public final class ProgressGather implements AutoCloseable {
+final class ProgressGather implements AutoCloseable {
 
     private final Fabric group;
     private final Gpu gpu;

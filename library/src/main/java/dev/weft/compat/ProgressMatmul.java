@@ -29,7 +29,7 @@ import java.util.List;
  * {@link #await} and {@link #check} throw a {@link StallException}, after which it can only be
  * closed. The bits of C depend on A and B alone. One thread at a time.
  */
-public final class ProgressMatmul implements AutoCloseable {
+final class ProgressMatmul implements AutoCloseable {
 
     private final Fabric group;
     private final Gpu gpu;

@@ -18,7 +18,7 @@ import dev.weft.ffi.CudaStreams;
  * others'. Streams of all ranks can wait for them, once a barrier on the host has said that they
  * are marked: the host itself waits for no stream.
  */
-public final class SymmetricBuffer implements AutoCloseable {
+final class SymmetricBuffer implements AutoCloseable {
 
     /** Places at which ranks meet; the first two are also the numbers of events. */
     static final int WRITTEN = 1;
