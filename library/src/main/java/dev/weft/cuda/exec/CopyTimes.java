@@ -105,7 +105,7 @@ public final class CopyTimes implements AutoCloseable {
 
     /**
      * The times of copies that follow each other. Those whose ends nobody saw have the times of the
-     * next one that was seen: they came at some time between two ends that are known.
+     * next one that was seen, as estimates: they came between two ends that are known.
      *
      * @param flags of the copies
      * @param ends by flag; -1 if it was not seen, and then the latest that it can be
@@ -115,8 +115,10 @@ public final class CopyTimes implements AutoCloseable {
     static List<Timeline.Span> inOrder(
             List<Timeline.Span> untimed, int[] flags, long[] ends, long fromNs, long lastNs) {
         long latest = lastNs;
+        boolean[] seen = new boolean[flags.length];
         for (int i = flags.length - 1; i >= 0; i--) {
-            latest = ends[flags[i]] < 0 ? latest : ends[flags[i]];
+            seen[i] = ends[flags[i]] >= 0;
+            latest = seen[i] ? ends[flags[i]] : latest;
             ends[flags[i]] = latest;
         }
         List<Timeline.Span> spans = new ArrayList<>();
@@ -127,7 +129,8 @@ public final class CopyTimes implements AutoCloseable {
                 from = at;
                 at = ends[flags[i]];
             }
-            spans.add(TileTimes.at(untimed.get(i), from, at));
+            Timeline.Span span = TileTimes.at(untimed.get(i), from, at);
+            spans.add(seen[i] ? span : span.asEstimated());
         }
         return spans;
     }

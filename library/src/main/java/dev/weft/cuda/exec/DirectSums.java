@@ -365,7 +365,8 @@ public final class DirectSums implements SumRun {
                             rows,
                             bytes,
                             Math.min(doneNs, elapsedNs),
-                            elapsedNs));
+                            elapsedNs)
+                            .asEstimated());
         }
         if (!copies.isEmpty()) {
             tracks.add(new Timeline.Track("copies-out", copies));

@@ -214,7 +214,9 @@ final class SumTimeline implements AutoCloseable {
             readyNs = Math.min(readyNs, ns);
         }
         long fromNs = Math.max(readyNs, moved.fromNs());
-        return out.stream().map(span -> TileTimes.at(span, fromNs, moved.outNs())).toList();
+        return out.stream()
+                .map(span -> TileTimes.at(span, fromNs, moved.outNs()).asEstimated())
+                .toList();
     }
 
     /**

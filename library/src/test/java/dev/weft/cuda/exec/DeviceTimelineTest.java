@@ -172,11 +172,11 @@ class DeviceTimelineTest {
         long[] ends = {-1, 400, -1, 700, -1};
         assertEquals(
                 List.of(
-                        compute(1, 0, 10, 400),
+                        compute(1, 0, 10, 400).asEstimated(),
                         compute(1, 128, 10, 400),
-                        compute(1, 256, 400, 700),
+                        compute(1, 256, 400, 700).asEstimated(),
                         compute(1, 384, 400, 700),
-                        compute(1, 512, 700, 800)),
+                        compute(1, 512, 700, 800).asEstimated()),
                 CopyTimes.inOrder(untimed, line(0, 5), ends, 10, 800));
     }
 }
