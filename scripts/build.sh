@@ -1,4 +1,4 @@
-# The launcher's own build: library, command line and bench, no tests, no checks. Sourced; expects $home, $build, $jdk and
+# The launcher's own build: library, command line, compat and bench, no tests, no checks. Sourced; expects $home, $build, $jdk and
 # $archive. Commands run from a copy of what was built, build/app-*, whose name is in build/current: a later build makes
 # another copy, and one that nobody runs from is removed.
 
@@ -26,10 +26,16 @@ find_app() {
     archive=$app/${archive##*/}
 }
 
-list_jars() { jars=("$app"/weft-cli-*.jar "$app"/lib/*.jar); }
+list_jars() {
+    jars=("$app"/weft-cli-*.jar "$app"/lib/*.jar)
+    # What Maven has left lies module by module.
+    if [ "$app" = "$home/cli/target" ] && [ -d "$home/compat/target" ]; then
+        jars+=("$home"/compat/target/weft-compat-*.jar)
+    fi
+}
 
 sources_changed() {
-    [ -n "$(find "$home"/pom.xml "$home"/{library,cli,bench}/pom.xml "$home"/{library,cli,bench}/src/main \
+    [ -n "$(find "$home"/pom.xml "$home"/{library,cli,compat,bench}/{pom.xml,src/main} \
         -newer "$stamp" | head -n 1)" ]
 }
 
@@ -79,7 +85,7 @@ compile() {
     echo "building Weft ($why)..." >&2
     # Older than every source that is edited while the build runs.
     touch "$stamp.next"
-    rm -rf "$home"/{cli,bench}/target/weft-*.jar "$home"/cli/target/lib
+    rm -rf "$home"/{cli,compat,bench}/target/weft-*.jar "$home"/cli/target/lib
     maven -q -Dweft.quick "$@" -pl bench -am package >"$build/build.log" 2>&1 || code=$?
     if [ $code -ne 0 ]; then
         tail -n 40 "$build/build.log" >&2
@@ -98,7 +104,7 @@ copy_jars() {
     mkdir "$build/next"
     cp "$home"/cli/target/weft-cli-*.jar "$build/next"
     cp -R "$home/cli/target/lib" "$build/next/lib"
-    cp "$home"/bench/target/weft-bench-*.jar "$build/next/lib"
+    cp "$home"/compat/target/weft-compat-*.jar "$home"/bench/target/weft-bench-*.jar "$build/next/lib"
     for old in "$build"/next/lib/picocli-*.jar; do
         # As it is, it only takes longer to load.
         { "$jdk/bin/java" "$home/scripts/NewerClasses.java" "$old" "$old.next" && mv "$old.next" "$old"; } \

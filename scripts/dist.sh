@@ -113,7 +113,7 @@ pack_tests() {
     local module classes
     mkdir "$part/tests"
     cp "$build"/console/*.jar "$part/tests"
-    for module in library:weft cli:weft-cli; do
+    for module in library:weft cli:weft-cli compat:weft-compat; do
         classes=$home/${module%:*}/target/test-classes
         if [ ! -d "$classes" ]; then
             say "no test classes in $classes: run ./weft dist without WEFT_SKIP_BUILD"

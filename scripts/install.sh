@@ -1,4 +1,4 @@
-# weft install: the library into the local Maven repository, for programs of your own. Sourced; expects $home, $build and
+# weft install: library and compat into the local Maven repository, for programs of your own. Sourced; expects $home, $build and
 # $jdk, and the launcher's build.
 
 # $@ is Maven's.
@@ -19,13 +19,16 @@ install_library() {
 install_now() {
     local jar
     if ! maven -q -Dweft.quick -Prelease -Dmaven.install.skip=false -Dcyclonedx.skip -Dmaven.test.skip "$@" \
-        -pl .,bom,library install >"$build/install.log" 2>&1; then
+        -pl .,bom,library,cli,compat install >"$build/install.log" 2>&1; then
         tail -n 40 "$build/install.log" >&2
         say "the library could not be installed; all of Maven's output is in $build/install.log"
         exit 1
     fi
-    for jar in "$home"/library/target/weft-*-javadoc.jar; do
-        jar=${jar##*/weft-}
-        echo "installed dev.weft:weft:${jar%-javadoc.jar}, with sources and Javadoc, in the local Maven repository"
+    for jar in "$home"/{library,compat}/target/weft-*-javadoc.jar; do
+        if [ -f "$jar" ]; then
+            jar=${jar##*/}
+            jar=${jar%-javadoc.jar}
+            echo "installed dev.weft:${jar%-*}:${jar##*-}, with sources and Javadoc, in the local Maven repository"
+        fi
     done
 }

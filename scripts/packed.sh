@@ -68,14 +68,14 @@ pack() {
 
 # The GPU tests; at the end what was skipped, and the totals. Fails where a test failed or none ran.
 run_tests() {
-    local code=0 colors=
+    local code=0 colors= tests=$home/tests
     if [ "$*" != --gpu ]; then
         say "test${*:+ $*}: a packed folder has the GPU tests alone, expected ./weft test --gpu"
         exit 2
     fi
     [ -t 1 ] || colors=--disable-ansi-colors
     prepare
-    java_command "$home"/tests/*.jar
+    java_command "$tests"/*.jar
     # Not local: removed when the launcher ends, however it ends.
     scratch=$(mktemp -d "${TMPDIR:-/tmp}/weft-test-XXXXXX")
     trap 'rm -rf "$scratch"' EXIT
@@ -84,7 +84,7 @@ run_tests() {
     "${java[@]}" "-Dweft.home=$home" -ea "-Djava.io.tmpdir=$scratch" ${WEFT_JAVA_OPTS:-} \
         org.junit.platform.console.ConsoleLauncher execute --disable-banner --details-theme=ascii $colors \
         --include-engine=junit-jupiter --include-tag=gpu --exclude-tag=long --include-classname='.*(Test|IT)' \
-        "--scan-class-path=$home/tests/weft-tests.jar:$home/tests/weft-cli-tests.jar" \
+        "--scan-class-path=$tests/weft-tests.jar:$tests/weft-cli-tests.jar:$tests/weft-compat-tests.jar" \
         "--reports-dir=$scratch/reports" || code=1
     awk -f "$home/scripts/summary.awk" "$scratch"/reports/TEST-*.xml </dev/null || code=1
     return $code

@@ -28,7 +28,7 @@ run_tests() {
     if $gpu; then
         # What earlier runs of all tests reported must not count.
         rm -rf "$home"/*/target/surefire-reports* "$home"/*/target/failsafe-reports*
-        test_all -Dweft.quick -Dgroups=gpu "$@" -pl library,cli verify || code=1
+        test_all -Dweft.quick -Dgroups=gpu "$@" -pl library,cli,compat verify || code=1
         summary || code=1
         return $code
     fi

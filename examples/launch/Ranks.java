@@ -8,8 +8,7 @@ import java.util.Random;
  * One rank; as many processes of it as wanted gather and multiply together:
  *
  * <pre>
- * ./weft launch -n 4 -- java --enable-native-access=ALL-UNNAMED -cp 'cli/target/lib/*' \
- *     examples/launch/Ranks.java
+ * ./weft launch -n 4 -- ./weft java examples/launch/Ranks.java
  * </pre>
  */
 void main() {

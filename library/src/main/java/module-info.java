@@ -43,8 +43,8 @@
  *
  * <p>{@link dev.weft.cuda.op} has the same on NVIDIA GPUs. An {@link dev.weft.op.Epilogue} adds
  * biases, activations and residuals. {@link dev.weft.plan} is for algorithms of your own, {@link
- * dev.weft.predict} predicts times on models of machines, and {@link dev.weft.compat} has the calls
- * of other systems. The page of each package shows a program.
+ * dev.weft.predict} predicts times on models of machines. The page of each package shows a program.
+ * The module {@code dev.weft.compat} has the calls of other systems.
  */
 module dev.weft {
     requires com.fasterxml.jackson.core;
@@ -65,7 +65,6 @@ module dev.weft {
             dev.weft.fabric.memory.ProcessLauncher,
             dev.weft.fabric.memory.ThreadLauncher;
 
-    exports dev.weft.compat;
     exports dev.weft.cuda;
     exports dev.weft.cuda.op;
     exports dev.weft.fabric;
@@ -76,27 +75,34 @@ module dev.weft {
 
     // For models of GPUs.
     exports dev.weft.cuda.exec to
-            dev.weft.cli;
+            dev.weft.cli,
+            dev.weft.compat;
 
     // For checks of GPU products, and for packed kernels.
     exports dev.weft.cuda.kernel to
-            dev.weft.cli;
+            dev.weft.cli,
+            dev.weft.compat;
 
     // For engines that the command measures, and for checks of products.
     exports dev.weft.gemm to
-            dev.weft.cli;
+            dev.weft.cli,
+            dev.weft.compat;
 
     // For inputs that the command generates.
     exports dev.weft.tensor.data to
-            dev.weft.cli;
+            dev.weft.cli,
+            dev.weft.compat;
 
     // For plan, sweep and simulated runs.
     exports dev.weft.plan.cut to
-            dev.weft.cli;
+            dev.weft.cli,
+            dev.weft.compat;
     exports dev.weft.search to
-            dev.weft.cli;
+            dev.weft.cli,
+            dev.weft.compat;
     exports dev.weft.sim to
-            dev.weft.cli;
+            dev.weft.cli,
+            dev.weft.compat;
 
     // For weft calibrate, the command's benchmarks and the medians in records.
     exports dev.weft.tune to
@@ -108,7 +114,8 @@ module dev.weft {
 
     // What operators need from a fabric; users of the library need none of it.
     exports dev.weft.fabric.transport to
-            dev.weft.cli;
+            dev.weft.cli,
+            dev.weft.compat;
 
     // For messages between the command and its ranks.
     exports dev.weft.files to
@@ -116,7 +123,8 @@ module dev.weft {
 
     // For the command's doctor; nothing else outside may bind native code.
     exports dev.weft.ffi to
-            dev.weft.cli;
+            dev.weft.cli,
+            dev.weft.compat;
 
     // Records use the same JSON reader and writer as machine models.
     exports dev.weft.json to
@@ -124,11 +132,13 @@ module dev.weft {
 
     // So that all messages show text from outside in the same way.
     exports dev.weft.text to
-            dev.weft.cli;
+            dev.weft.cli,
+            dev.weft.compat;
 
     // So that the command's own waits count time as the ranks' waits do.
     exports dev.weft.waiting to
-            dev.weft.cli;
+            dev.weft.cli,
+            dev.weft.compat;
 
     // So that the command reports fallbacks as the library does.
     exports dev.weft.telemetry to

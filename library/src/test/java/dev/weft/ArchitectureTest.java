@@ -6,11 +6,9 @@ import static com.tngtech.archunit.core.domain.JavaClass.Predicates.equivalentTo
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.classes;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
 import static com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.slices;
-
+import static java.util.Map.entry;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
-
-import static java.util.Map.entry;
 
 import com.tngtech.archunit.base.DescribedPredicate;
 import com.tngtech.archunit.core.domain.JavaClass;
@@ -19,18 +17,11 @@ import com.tngtech.archunit.core.domain.JavaModifier;
 import com.tngtech.archunit.core.importer.ClassFileImporter;
 import com.tngtech.archunit.lang.ArchRule;
 import com.tngtech.archunit.library.dependencies.SliceRule;
-
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.transport.Region;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.op.AllGatherMatmul;
 import dev.weft.plan.Algorithm;
-
-import org.junit.jupiter.api.Test;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.FieldSource;
-import org.junit.jupiter.params.provider.MethodSource;
-
 import java.io.IOException;
 import java.io.InputStream;
 import java.lang.module.ModuleDescriptor;
@@ -44,6 +35,10 @@ import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.FieldSource;
+import org.junit.jupiter.params.provider.MethodSource;
 
 /** Arrows between the rooms of the library point down only. A new room needs its line here. */
 class ArchitectureTest {
@@ -56,16 +51,6 @@ class ArchitectureTest {
      */
     private static final Map<String, Set<String>> MAY_USE =
             Map.ofEntries(
-                    entry(
-                            "compat..",
-                            Set.of(
-                                    "op..",
-                                    "cuda..",
-                                    "fabric..",
-                                    "gemm",
-                                    "plan..",
-                                    "tensor",
-                                    "waiting")),
                     entry(
                             "cuda..",
                             Set.of(
@@ -196,11 +181,7 @@ class ArchitectureTest {
                     "dev.weft.op.OperatorBuilder",
                     "dev.weft.op.Planning",
                     "dev.weft.cuda.op.CudaAllGatherMatmulBuilder",
-                    "dev.weft.cuda.exec.CudaPlanning",
-                    "dev.weft.compat.Ascend",
-                    "dev.weft.compat.Fgcc",
-                    "dev.weft.compat.RingAllGatherMatmul",
-                    "dev.weft.compat.Sb2sbConfig");
+                    "dev.weft.cuda.exec.CudaPlanning");
 
     @Test
     void onlyWhoWritesPlansKnowsAlgorithms() {
@@ -258,22 +239,6 @@ class ArchitectureTest {
     /** What programs may depend on. A new type needs its place here, and a reason to be used. */
     private static final Map<String, Set<String>> EXPORTED =
             Map.of(
-                    "compat",
-                    Set.of(
-                            "Ascend",
-                            "DeviceProgress",
-                            "Fgcc",
-                            "FgccConfig",
-                            "FgccResult",
-                            "Helion",
-                            "HelionCuda",
-                            "HelionGather",
-                            "HelionProgress",
-                            "HelionResult",
-                            "HelionShared",
-                            "RingAllGatherMatmul",
-                            "Sb2sb",
-                            "Sb2sbConfig"),
                     "cuda",
                     Set.of("DeviceBuffer", "DeviceMatrix", "Gpu", "GpuStream"),
                     "cuda.op",
@@ -328,7 +293,7 @@ class ArchitectureTest {
                     "tensor",
                     Set.of("DType", "Matrix", "MatrixFiles", "ScaledMatrix"));
 
-    private static final int MOST_EXPORTED = 62;
+    private static final int MOST_EXPORTED = 48;
 
     @Test
     void whatIsExportedIsListed() throws Exception {

@@ -142,7 +142,8 @@ class ConsumerIT {
 
     private Path cloneOfPoms() throws IOException {
         Path copy = Files.createDirectory(folder.resolve("clone"));
-        for (String module : List.of("", "bom", "library", "cli", "bench", "bench/jmh", "stress")) {
+        for (String module :
+                List.of("", "bom", "library", "cli", "compat", "bench", "bench/jmh", "stress")) {
             Files.createDirectories(copy.resolve(module));
             Files.copy(
                     CLONE.resolve(module).resolve("pom.xml"),

@@ -4,8 +4,6 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import dev.weft.compat.Helion;
-import dev.weft.compat.HelionShared;
 import dev.weft.cuda.DeviceBuffer;
 import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.Gpu;
@@ -145,28 +143,6 @@ class PackageExamplesTest {
             Matrix expected = Matrix.allocate(arena, DType.BF16, 1024, 512);
             expected.fill(new Random(19)::nextGaussian);
             assertTrue(expected.bitwiseEquals(written(folder.resolve("a.npy").toString(), arena)));
-        }
-    }
-
-    static Matrix product(Fabric fabric, Matrix rows, Matrix b) {
-        try (HelionShared<Matrix> a =
-                Helion.empty(fabric, rows.rows(), rows.cols(), rows.dtype())) {
-            a.local().copyFrom(rows);
-            return Helion.allGatherMatmul(fabric, a, b).c();
-        }
-    }
-
-    @Test
-    void aSourceSystemsCallGivesTheSame() {
-        try (Arena arena = Arena.ofShared();
-                World world = World.threads(2)) {
-            Matrix rows = Matrix.copyOf(arena, new float[][] {{1}, {2}});
-            Matrix b = Matrix.copyOf(arena, new float[][] {{1, 10}});
-            List<Matrix> products = world.call(fabric -> product(fabric, rows, b));
-            for (Matrix c : products) {
-                assertEquals("[4, 2] fp32", c.describe());
-                assertEquals(20f, c.get(3, 1));
-            }
         }
     }
 

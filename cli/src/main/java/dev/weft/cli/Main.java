@@ -1,9 +1,5 @@
 package dev.weft.cli;
 
-import dev.weft.cli.compat.FgccCommand;
-import dev.weft.cli.compat.GatherCommand;
-import dev.weft.cli.compat.HelionCommand;
-import dev.weft.cli.compat.RingCommand;
 import dev.weft.cli.console.ErrorMessage;
 import dev.weft.cli.console.ExitCode;
 import dev.weft.cli.console.OptionSections;
@@ -34,6 +30,7 @@ import java.io.PrintWriter;
 import java.util.List;
 import java.util.Map;
 import java.util.ServiceLoader;
+import java.util.stream.Stream;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.ExecutionException;
@@ -62,8 +59,8 @@ import picocli.CommandLine.Spec;
         })
 public final class Main implements Runnable {
 
-    /** In the order of the help text; the most used ones come first. */
-    private static final List<Class<?>> COMMANDS =
+    /** In the order of the help text: the most used ones, those of other jars, the others. */
+    private static final List<Class<?>> MOST_USED =
             List.of(
                     RunCommand.class,
                     DemoCommand.class,
@@ -71,11 +68,10 @@ public final class Main implements Runnable {
                     SweepCommand.class,
                     PlanCommand.class,
                     CalibrateCommand.class,
-                    ReportCommand.class,
-                    RingCommand.class,
-                    FgccCommand.class,
-                    GatherCommand.class,
-                    HelionCommand.class,
+                    ReportCommand.class);
+
+    private static final List<Class<?>> OTHERS =
+            List.of(
                     LaunchCommand.class,
                     GenDataCommand.class,
                     VerifyCommand.class,
@@ -169,12 +165,13 @@ public final class Main implements Runnable {
         // The tracer would report a stray quote in a value on separate lines.
         CommandLine.tracer().setLevel(CommandLine.TraceLevel.OFF);
         CommandLine line = new CommandLine(new Main());
-        COMMANDS.stream()
+        commands()
                 .filter(command -> arguments.length > 0 && isNamed(command, arguments[0]))
                 // The help command lists all the others.
                 .filter(command -> command != CommandLine.HelpCommand.class)
                 .findFirst()
-                .ifPresentOrElse(line::addSubcommand, () -> addAll(line));
+                .ifPresentOrElse(
+                        line::addSubcommand, () -> commands().forEach(line::addSubcommand));
         CommandLine run = line.getSubcommands().get("run");
         if (run != null) {
             OptionSections.in(run.getCommandSpec(), RunCommand.HELP_SECTIONS);
@@ -216,10 +213,13 @@ public final class Main implements Runnable {
         return command.getAnnotation(Command.class).name().equals(name);
     }
 
-    private static void addAll(CommandLine line) {
-        COMMANDS.forEach(line::addSubcommand);
-        ServiceLoader.load(AddOnCommand.class, Main.class.getClassLoader())
-                .forEach(line::addSubcommand);
+    /** Looks for other jars' commands only where its own most used ones did not end the search. */
+    private static Stream<Class<?>> commands() {
+        Stream<Class<?>> added =
+                Stream.of(Main.class.getClassLoader())
+                        .flatMap(loader -> ServiceLoader.load(AddOnCommand.class, loader).stream())
+                        .map(ServiceLoader.Provider::type);
+        return Stream.of(MOST_USED.stream(), added, OTHERS.stream()).flatMap(part -> part);
     }
 
     /** Picocli would print the whole usage text; one line with a pointer to it is enough. */

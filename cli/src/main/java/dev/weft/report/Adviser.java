@@ -7,7 +7,6 @@ import dev.weft.op.Timeline.Kind;
 import dev.weft.report.TimeShares.Activity;
 import dev.weft.report.TimeShares.RankShares;
 import dev.weft.tune.Quantiles;
-
 import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.IntStream;
@@ -248,8 +247,8 @@ final class Adviser {
             add(
                     "Look at rank " + call.ranks().get(at).rank(),
                     "It was done %s after the median rank, %.0f%% of the call: every rank"
-                        + " multiplies the same rows, so its cores, its memory or its links are"
-                        + " slower or shared.",
+                            + " multiplies the same rows, so its cores, its memory or its links are"
+                            + " slower or shared.",
                     Text.time(late),
                     100 * late / call.endNs());
         }
@@ -312,7 +311,7 @@ final class Adviser {
             add(
                     title,
                     "What overlap saves is known to +-%.0f%% only: smaller differences mean"
-                        + " nothing.",
+                            + " nothing.",
                     100 * views.noise());
         }
     }

@@ -1,7 +1,6 @@
 package dev.weft.report;
 
 import dev.weft.tune.Quantiles;
-
 import java.util.Arrays;
 import java.util.List;
 import java.util.stream.IntStream;

@@ -43,18 +43,6 @@ class ArchitectureTest {
                                     "message",
                                     "options",
                                     "console")),
-                    entry(
-                            "compat",
-                            Set.of(
-                                    "run",
-                                    "simulate",
-                                    "verify",
-                                    "view",
-                                    "launch",
-                                    "data",
-                                    "message",
-                                    "options",
-                                    "console")),
                     entry("simulate", Set.of("view", "data", "options", "console")),
                     entry("verify", Set.of("view", "data", "options", "console")),
                     entry("view", Set.of("data", "options", "console")),

@@ -40,8 +40,9 @@ class RebuildIT {
             mkdir -p "$STUB/clone/cli/target"
             cp "$JARS"/weft-cli-*.jar "$STUB/clone/cli/target"
             cp -R "$JARS/lib" "$STUB/clone/cli/target/lib"
-            mkdir -p "$STUB/clone/bench/target"
+            mkdir -p "$STUB/clone/compat/target" "$STUB/clone/bench/target"
             # Any jar will do.
+            cp "$JARS"/lib/picocli-*.jar "$STUB/clone/compat/target/weft-compat-0.jar"
             cp "$JARS"/lib/picocli-*.jar "$STUB/clone/bench/target/weft-bench-0.jar"
             """;
 
@@ -73,7 +74,7 @@ class RebuildIT {
             }
         }
         Files.createFile(clone.resolve("pom.xml"));
-        for (String module : List.of("library", "cli", "bench")) {
+        for (String module : List.of("library", "cli", "compat", "bench")) {
             Files.createDirectories(clone.resolve(module).resolve("src/main"));
             Files.createFile(clone.resolve(module).resolve("pom.xml"));
         }

@@ -24,7 +24,7 @@ class SettingsTest {
     @Test
     void theReferenceNamesEverySetting() throws IOException {
         Set<String> read = new TreeSet<>();
-        for (String module : new String[] {"library", "cli"}) {
+        for (String module : new String[] {"library", "cli", "compat"}) {
             try (Stream<Path> sources = Files.walk(ROOT.resolve(module).resolve("src/main/java"))) {
                 sources.filter(file -> file.toString().endsWith(".java"))
                         .forEach(file -> collect(file, read));

@@ -61,7 +61,7 @@ class TestCommandIT {
                 clone.resolve("pom.xml"),
                 parent.replaceFirst(
                         "(?s)<modules>.*?</modules>",
-                        "<modules><module>library</module><module>cli</module></modules>"));
+                        "<modules><module>library</module><module>cli</module><module>compat</module></modules>"));
     }
 
     private ChildProcess test() throws Exception {
@@ -93,13 +93,14 @@ class TestCommandIT {
                 "<dependency><groupId>dev.weft</groupId><artifactId>library</artifactId>"
                         + "<version>%s</version></dependency>",
                 "passes() {}");
+        module("compat", "", "passesToo() {}");
         ChildProcess test = test();
         assertEquals(1, test.code(), test::toString);
         assertTrue(
                 test.out()
                         .endsWith(
                                 "\nFailed:\n  SmallTest.fails: <one> ==> expected: <1> but was: <2>\n"
-                                        + "\nTests run: 2, Failures: 1, Errors: 0, Skipped: 0\n"),
+                                        + "\nTests run: 3, Failures: 1, Errors: 0, Skipped: 0\n"),
                 test::toString);
     }
 }

@@ -41,8 +41,6 @@ class UsageTest {
                 "completion bash zsh | unknown argument 'zsh'; see 'weft completion --help'",
                 "demo extra | unknown argument 'extra': expected options only; see 'weft run --help'",
                 "demo --dtype fp4 | --dtype: unknown dtype 'fp4': expected fp32, fp16 or bf16",
-                "fgcc --groups x | Invalid value for option '--groups': 'x': expected a whole number;"
-                        + " see 'weft fgcc --help'",
                 "demo -n 3 | option '--n-ranks' (R) should be specified only once; demo sets -n,"
                         + " --gm, --gk, --gn, --link, --warmup and --iterations itself: expected"
                         + " other options, or ./weft run",
@@ -285,10 +283,6 @@ class UsageTest {
                 "run",
                 "sweep",
                 "plan",
-                "ring",
-                "fgcc",
-                "gather",
-                "helion",
                 "launch",
                 "gen-data",
                 "verify",

@@ -17,7 +17,6 @@ import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import dev.weft.tune.HostModel;
 import dev.weft.tune.Quantiles;
-
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;

@@ -6,7 +6,6 @@ import dev.weft.search.AutoChoice.Choice;
 import dev.weft.text.EnvironmentVariable;
 import dev.weft.tune.Effort;
 import dev.weft.tune.Quantiles;
-
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;

@@ -7,7 +7,6 @@ import dev.weft.sim.Machines;
 import dev.weft.sim.Wiring;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
-
 import java.lang.foreign.Arena;
 import java.util.ArrayList;
 import java.util.Arrays;

@@ -5,7 +5,6 @@ import dev.weft.fabric.transport.ChunkMover;
 import dev.weft.fabric.transport.Move;
 import dev.weft.fabric.transport.Region;
 import dev.weft.fabric.transport.Transport;
-
 import java.util.Arrays;
 import java.util.List;
 

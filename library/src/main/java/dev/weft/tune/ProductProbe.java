@@ -6,7 +6,6 @@ import dev.weft.gemm.Scratch;
 import dev.weft.sim.CoreEngine;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
-
 import java.lang.foreign.Arena;
 import java.util.ArrayList;
 import java.util.Arrays;

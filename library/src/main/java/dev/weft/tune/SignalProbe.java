@@ -4,7 +4,6 @@ import dev.weft.fabric.World;
 import dev.weft.fabric.transport.Awaited;
 import dev.weft.fabric.transport.Region;
 import dev.weft.fabric.transport.Transport;
-
 import java.time.Duration;
 import java.util.concurrent.locks.LockSupport;
 

@@ -3,7 +3,6 @@ package dev.weft.op;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
-import dev.weft.compat.Ascend;
 import dev.weft.fabric.PeerLostException;
 import dev.weft.fabric.transport.Move;
 import dev.weft.fabric.transport.Ranks;
@@ -56,11 +55,10 @@ class SummaryTest {
                                     .algorithm(Algorithm.MESH_PUSH)
                                     .commWorkers(1)
                                     .computeWorkers(1)
+                                    .chunkRows(8)
                                     .engine(engine);
                     if (waitsForSummary) {
-                        Ascend.cut(builder, SHARDS, 64, 8, 16);
-                    } else {
-                        builder.chunkRows(8);
+                        builder.waitForSummary();
                     }
                     try (AllGatherMatmul op = builder.prepare()) {
                         op.call(problem.shard(rank));

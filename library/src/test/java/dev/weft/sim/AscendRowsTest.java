@@ -3,10 +3,10 @@ package dev.weft.sim;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.weft.compat.Ascend;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.Shards;
+import dev.weft.plan.cut.AscendChunkRule;
 import dev.weft.tensor.DType;
 import java.util.List;
 import java.util.Locale;
@@ -30,7 +30,10 @@ class AscendRowsTest {
         /** As the example's kernel has it: fp16 in, fp32 out, its chunk rule, a put for each. */
         TestCall scenario(Machine machine) {
             Shards shards = Shards.even(m, ranks);
-            Chunks chunks = Ascend.chunks(shards, k, 128, 256, machine.engine().blockRows());
+            AscendChunkRule rule = AscendChunkRule.of(shards.maxRows(), k, 128, 256);
+            Chunks chunks =
+                    Chunks.byRows(shards, k, rule.rows(), machine.engine().blockRows())
+                            .withChunkCols(rule.cols());
             return new TestCall(
                     Algorithm.MESH_PUSH,
                     chunks,

@@ -3,9 +3,8 @@ package dev.weft.waiting;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import org.junit.jupiter.api.Test;
-
 import java.util.concurrent.locks.LockSupport;
+import org.junit.jupiter.api.Test;
 
 class UninterruptiblyTest {
 

@@ -12,7 +12,6 @@ import dev.weft.files.ShutdownHooks;
 import dev.weft.files.TemporaryFiles;
 import dev.weft.text.SafeText;
 import dev.weft.waiting.WaitTime;
-
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.PrintWriter;

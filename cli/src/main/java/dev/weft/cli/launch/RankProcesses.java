@@ -9,7 +9,6 @@ import dev.weft.fabric.memory.ShmJob;
 import dev.weft.files.ShutdownHooks;
 import dev.weft.files.TemporaryFiles;
 import dev.weft.waiting.WaitTime;
-
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.management.ManagementFactory;

@@ -8,7 +8,6 @@ import dev.weft.cli.options.ExecutionSpec.Launcher;
 import dev.weft.cli.options.ExecutionSpec.Place;
 import dev.weft.cli.options.ExecutionSpec.Rounds;
 import dev.weft.cli.options.ExecutionSpec.Workers;
-import dev.weft.compat.Ascend;
 import dev.weft.cuda.Gpu;
 import dev.weft.gemm.Gemms;
 import dev.weft.op.Epilogue;
@@ -16,6 +15,7 @@ import dev.weft.plan.Algorithm;
 import dev.weft.plan.Reduction;
 import dev.weft.plan.Reduction.Order;
 import dev.weft.plan.Shards;
+import dev.weft.plan.cut.AscendChunkRule;
 import dev.weft.plan.cut.Cut;
 import java.util.List;
 import java.util.Objects;
@@ -395,11 +395,11 @@ public final class ExecutionOptions {
     }
 
     private long baseM() {
-        return positive("--base-m", baseM, Ascend.DEFAULT_BASE_M);
+        return positive("--base-m", baseM, AscendChunkRule.BASE_M);
     }
 
     private long baseN() {
-        return positive("--base-n", baseN, Ascend.DEFAULT_BASE_N);
+        return positive("--base-n", baseN, AscendChunkRule.BASE_N);
     }
 
     /** With {@code --strict}, refuses what the Ascend example refuses. */
@@ -408,12 +408,12 @@ public final class ExecutionOptions {
             return;
         }
         for (var group : problem.replicaGroups().groups()) {
-            Ascend.checkStrict(
+            AscendRules.check(
                     group.size(), problem.m(), problem.k(), problem.n(), baseM(), baseN());
         }
-        refuseIf(
-                !problem.shards().equals(Shards.even(problem.m(), problem.shards().ranks())),
-                "--shards %s are uneven (the Ascend example refuses this)",
+        AscendRules.require(
+                problem.shards().equals(Shards.even(problem.m(), problem.shards().ranks())),
+                "--shards %s are uneven",
                 problem.shards());
     }
 

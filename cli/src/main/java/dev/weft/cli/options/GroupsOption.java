@@ -26,7 +26,7 @@ public final class GroupsOption {
     public String lists;
 
     /** The number of groups, before it is known how many ranks there are. */
-    int count() {
+    public int count() {
         return lists == null ? Math.max(1, value) : parsed().count();
     }
 

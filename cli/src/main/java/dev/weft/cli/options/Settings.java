@@ -3,7 +3,6 @@ package dev.weft.cli.options;
 import dev.weft.cli.console.UsageException;
 import dev.weft.text.EnvironmentVariable;
 import dev.weft.tune.Effort;
-
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;

@@ -2,13 +2,12 @@ package dev.weft.cli.run;
 
 import dev.weft.cli.console.Progress;
 import dev.weft.fabric.transport.Transport;
-import dev.weft.op.Operator.View;
 import dev.weft.op.Operator;
+import dev.weft.op.Operator.View;
 import dev.weft.op.Result;
 import dev.weft.op.Timeline;
 import dev.weft.report.Samples;
 import dev.weft.tune.Quantiles;
-
 import java.util.Arrays;
 import java.util.function.Consumer;
 import java.util.stream.DoubleStream;

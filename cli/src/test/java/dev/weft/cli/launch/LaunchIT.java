@@ -6,7 +6,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.cli.ChildProcess;
 import dev.weft.cli.Invocation;
-import dev.weft.cli.Main;
 import dev.weft.cli.SharedMemory;
 import dev.weft.cli.console.ExitCode;
 import dev.weft.ffi.MpiFamily;
@@ -75,56 +74,6 @@ class LaunchIT {
                                 r -> r + " 3 7000 " + r + " " + r + " 3 3 0 1 localhost two words")
                         .collect(Collectors.toSet());
         assertEquals(expected, process.out().lines().collect(Collectors.toSet()));
-    }
-
-    /** As torchrun would start them: no starter of Weft's, and only its variables. */
-    @Test
-    void ranksThatAnotherLauncherStartsMeet() throws Exception {
-        List<ChildProcess> ranks = new ArrayList<>();
-        for (int rank = 0; rank < 3; rank++) {
-            ranks.add(
-                    ChildProcess.weft(
-                                    Files.createDirectory(folder.resolve("rank-" + rank)),
-                                    "gather --launcher joined --json - --iterations 2")
-                            .environment(SharedMemory.VARIABLE, shared.folder())
-                            .environment("LOCAL_RANK", rank)
-                            .environment("RANK", rank)
-                            .environment("WORLD_SIZE", 3)
-                            .environment("MASTER_ADDR", "localhost")
-                            .environment("MASTER_PORT", 29500)
-                            .start());
-        }
-        for (ChildProcess rank : ranks) {
-            assertEquals(0, rank.code(), rank::toString);
-        }
-        assertTrue(ranks.getFirst().out().contains("\"ranks\" : 3"), ranks.getFirst().out());
-        shared.assertEmpty();
-    }
-
-    @Test
-    void aMasterOnAnotherHostIsToldOfMpi() throws Exception {
-        ChildProcess rank =
-                ChildProcess.weft(folder, "gather --launcher joined")
-                        .environment("RANK", 0)
-                        .environment("WORLD_SIZE", 2)
-                        .environment("MASTER_ADDR", "192.0.2.1")
-                        .environment("MASTER_PORT", 29500)
-                        .start();
-        assertEquals(ExitCode.USAGE, rank.code(), rank::toString);
-        assertTrue(rank.complaint().contains("ranks on several hosts need MPI"), rank.complaint());
-    }
-
-    @Test
-    void ranksOfWeftMeet() throws Exception {
-        List<String> program = ChildProcess.java();
-        program.addAll(
-                List.of(Main.class.getName(), "gather", "--launcher", "joined", "--json", "-"));
-        program.addAll(List.of("--tiled", "--lnc", "2", "--iterations", "2", "--groups", "2"));
-        ChildProcess process =
-                launch("--nnodes 1 --nproc-per-node 4", program.toArray(String[]::new));
-        assertCode(0, process);
-        assertTrue(process.out().contains("\"ranks\" : 4"), process.out());
-        assertEquals(1, process.out().split("weft.gather/1", -1).length - 1, "one rank prints");
     }
 
     @Test

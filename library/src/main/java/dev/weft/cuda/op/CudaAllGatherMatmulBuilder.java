@@ -22,7 +22,6 @@ import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import dev.weft.tensor.ScaledMatrix;
 import dev.weft.waiting.WaitTime;
-
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Deque;

@@ -35,7 +35,6 @@ import dev.weft.telemetry.Fallback;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import dev.weft.waiting.WaitTime;
-
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;

@@ -4,7 +4,6 @@ import dev.weft.fabric.FabricException;
 import dev.weft.fabric.FailureReport;
 import dev.weft.fabric.PeerFailedException;
 import dev.weft.waiting.WaitTime;
-
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.ArrayList;

@@ -3,7 +3,6 @@ package dev.weft.fabric.memory;
 import dev.weft.fabric.World;
 import dev.weft.text.EnvironmentVariable;
 import dev.weft.text.SafeText;
-
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.NetworkInterface;

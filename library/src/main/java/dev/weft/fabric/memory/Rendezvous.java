@@ -5,7 +5,6 @@ import dev.weft.fabric.PeerLostException;
 import dev.weft.fabric.StallException;
 import dev.weft.files.PrivateFiles;
 import dev.weft.waiting.WaitTime;
-
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.System.Logger.Level;

@@ -1,7 +1,6 @@
 package dev.weft.op.exec;
 
 import dev.weft.waiting.Uninterruptibly;
-
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;

@@ -1,0 +1,164 @@
+package dev.weft.compat;
+
+import dev.weft.fabric.Fabric;
+import dev.weft.gemm.Gemm;
+import dev.weft.gemm.Gemms;
+import dev.weft.gemm.PackedB;
+import dev.weft.gemm.Scratch;
+import dev.weft.op.Timeline.Kind;
+import dev.weft.op.Timeline.Span;
+import dev.weft.tensor.Matrix;
+import dev.weft.waiting.Uninterruptibly;
+import java.lang.foreign.Arena;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
+
+/**
+ * A product of gathered A, tile by tile in the order in which shards are pulled. A tile is some
+ * rows of one shard and some columns of B; it waits for every chunk that it reads. Several threads
+ * share the tiles: each takes the next free one.
+ */
+final class HelionMatmul {
+
+    private final Matrix a;
+    private final long shardRows;
+    private final List<PackedB> b = new ArrayList<>();
+    private final Matrix whole;
+    private final List<Matrix> c = new ArrayList<>();
+    private final HelionProgress progress;
+    private final int splits;
+    private final int rank;
+    private final Fabric group;
+    private final Gemm engine;
+    private final long blockRows;
+    private final long blockCols;
+    private final AtomicInteger next = new AtomicInteger();
+    private final List<List<Span>> spans = new ArrayList<>();
+    private final AtomicReference<RuntimeException> failure = new AtomicReference<>();
+
+    /**
+     * Packs B.
+     *
+     * @param config the size of a tile, or null for the size that suits the engine
+     * @param arena stays open until the product has run
+     */
+    HelionMatmul(
+            Matrix a,
+            long shardRows,
+            Matrix b,
+            boolean bTransposed,
+            Matrix c,
+            HelionProgress progress,
+            int splits,
+            int rank,
+            Helion.Config config,
+            Arena arena) {
+        this.a = a;
+        this.whole = c;
+        this.shardRows = shardRows;
+        this.progress = progress;
+        this.splits = splits;
+        this.rank = rank;
+        this.group = progress.group();
+        this.engine = Gemms.auto(a.dtype(), b.dtype());
+        this.blockRows = config == null ? engine.blockRows() : config.blockM();
+        this.blockCols = config == null ? c.cols() : Math.min(c.cols(), config.blockN());
+        for (long col = 0; col < c.cols(); col += blockCols) {
+            long cols = Math.min(blockCols, c.cols() - col);
+            Matrix columns = bTransposed ? b.rows(col, cols) : b.block(0, b.rows(), col, cols);
+            this.b.add(engine.pack(columns, bTransposed, arena));
+            this.c.add(c.block(0, c.rows(), col, cols));
+        }
+    }
+
+    /**
+     * The caller's thread multiplies too, and rethrows what any thread threw.
+     *
+     * @param originNs spans are relative to it, by {@link System#nanoTime()}
+     */
+    void run(long originNs) {
+        int workers = Math.max(1, Runtime.getRuntime().availableProcessors() / group.worldSize());
+        List<Thread> others = new ArrayList<>();
+        for (int i = 0; i < workers; i++) {
+            spans.add(new ArrayList<>());
+        }
+        for (int i = 1; i < workers; i++) {
+            String name = "weft-" + group.worldRank(group.rank()) + "-matmul-" + i;
+            List<Span> own = spans.get(i);
+            others.add(Thread.ofPlatform().daemon().name(name).start(() -> work(own, originNs)));
+        }
+        work(spans.getFirst(), originNs);
+        // The result's memory must not be freed while it is written.
+        Uninterruptibly.join(others);
+        if (failure.get() != null) {
+            throw failure.get();
+        }
+    }
+
+    /** What each thread did, once it has run. */
+    List<List<Span>> spans() {
+        return spans;
+    }
+
+    /** The whole product. */
+    Matrix c() {
+        return whole;
+    }
+
+    private void work(List<Span> own, long originNs) {
+        try (Arena arena = Arena.ofShared()) {
+            Scratch scratch = engine.scratch(a.cols(), blockCols, arena);
+            int across = b.size();
+            int perShard =
+                    Math.multiplyExact(Math.toIntExact(Math.ceilDiv(shardRows, blockRows)), across);
+            int tiles = Math.multiplyExact(perShard, group.size());
+            for (int i = next.getAndIncrement(); i < tiles; i = next.getAndIncrement()) {
+                int source = HelionHostGather.source(rank, i / perShard, group.size());
+                int within = i % perShard;
+                long firstRow = within / across * blockRows;
+                tile(source, firstRow, within % across, scratch, own, originNs);
+                group.worked();
+            }
+        } catch (RuntimeException e) {
+            failed(e);
+        } catch (Throwable e) {
+            failed(new IllegalStateException(e));
+        }
+    }
+
+    private void failed(RuntimeException cause) {
+        failure.compareAndSet(null, cause);
+        // The other workers take no more tiles; every waiting thread, here or on a peer, learns
+        // why.
+        next.set(Integer.MAX_VALUE / 2);
+        group.fail(cause);
+    }
+
+    /**
+     * @param firstRow the first row in the shard of {@code source}
+     * @param column which block of columns
+     */
+    private void tile(
+            int source, long firstRow, int column, Scratch scratch, List<Span> own, long originNs) {
+        long rows = Math.min(blockRows, shardRows - firstRow);
+        // A chunk is a share of the shard's elements: it may end inside a row.
+        long chunkElements = shardRows * a.cols() / splits;
+        long first = firstRow * a.cols() / chunkElements;
+        long last = ((firstRow + rows) * a.cols() - 1) / chunkElements;
+        long startNs = System.nanoTime() - originNs;
+        boolean waited = false;
+        for (long split = first; split <= last; split++) {
+            waited |= progress.await(source, (int) split, splits);
+        }
+        long readyNs = System.nanoTime() - originNs;
+        if (waited) {
+            own.add(Span.local(Kind.WAIT, source, source, firstRow, rows, startNs, readyNs));
+        }
+        long row = source * shardRows + firstRow;
+        engine.multiply(a, row, rows, b.get(column), c.get(column), row, scratch);
+        long endNs = System.nanoTime() - originNs;
+        own.add(Span.local(Kind.COMPUTE, source, rank, firstRow, rows, readyNs, endNs));
+    }
+}

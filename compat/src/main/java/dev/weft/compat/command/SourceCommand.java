@@ -1,0 +1,325 @@
+package dev.weft.compat.command;
+
+import dev.weft.cli.AddOnCommand;
+import dev.weft.cli.console.Console;
+import dev.weft.cli.console.ExitCode;
+import dev.weft.cli.console.JsonTarget;
+import dev.weft.cli.console.UsageException;
+import dev.weft.cli.console.WeftCommand;
+import dev.weft.cli.data.CommandFiles;
+import dev.weft.cli.data.Room;
+import dev.weft.cli.launch.RankJob;
+import dev.weft.cli.message.RankFile;
+import dev.weft.cli.options.DeadlineOption;
+import dev.weft.cli.options.ExecutionSpec;
+import dev.weft.cli.options.ExecutionSpec.Launcher;
+import dev.weft.cli.options.LauncherOptions;
+import dev.weft.cli.options.RhsOption;
+import dev.weft.cli.options.RoundsOptions;
+import dev.weft.cli.options.RunModeOptions;
+import dev.weft.cli.run.CudaRules;
+import dev.weft.cli.run.Records;
+import dev.weft.cli.simulate.PredictedViews;
+import dev.weft.cli.simulate.PricedGroups;
+import dev.weft.cli.simulate.SimRules;
+import dev.weft.cli.view.ReportFiles;
+import dev.weft.cli.view.TimelinePicture;
+import dev.weft.ffi.MpiEnvironment;
+import dev.weft.plan.Hosts;
+import dev.weft.plan.PlanWriter;
+import dev.weft.plan.cut.Cut;
+import dev.weft.report.CallSpans;
+import dev.weft.report.RunRecord;
+import dev.weft.report.ShownRun;
+import dev.weft.report.Verification;
+import dev.weft.report.Views;
+import dev.weft.search.Candidate;
+import dev.weft.search.PlanSearch;
+import dev.weft.search.Problem;
+import dev.weft.sim.Machine;
+import dev.weft.sim.Prediction;
+import dev.weft.sim.SimulatedView;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.util.List;
+import java.util.Map;
+import java.util.OptionalInt;
+import java.util.function.Function;
+import picocli.CommandLine.Mixin;
+
+/**
+ * A command of a source system: what its ranks do, and where its results go. One process prints and
+ * writes: the command, or the first rank.
+ *
+ * @param <R> what the options describe
+ */
+abstract class SourceCommand<R extends SourceRun> extends WeftCommand
+        implements RankJob.Job<SourceReport>, AddOnCommand {
+
+    private static final RankFile<SourceReport> REPORT =
+            new RankFile<>("WEFT_REPORT", "report", SourceReport.class, Integer.MAX_VALUE);
+
+    @Mixin RanksOption ranks;
+
+    @Mixin LauncherOptions launch;
+
+    @Mixin RunModeOptions mode;
+
+    @Mixin RoundsOptions rounds;
+
+    @Mixin CallOptions options = new CallOptions();
+
+    /** What the options describe, once they have been checked. */
+    R run;
+
+    Console console;
+
+    private final String schema;
+    private JsonTarget json;
+    private ReportFiles files;
+
+    /**
+     * @param schema the schema of what {@code --json} writes
+     */
+    SourceCommand(String schema, int ranks, int warmup, int iterations) {
+        this.schema = schema;
+        this.ranks = new RanksOption(ranks);
+        this.rounds = new RoundsOptions(warmup, iterations);
+    }
+
+    /** The algorithm of a group, by its name in records. */
+    abstract PlanWriter algorithm(List<Integer> group);
+
+    /** What the options describe, checked as far as possible before the ranks exist. */
+    abstract R run(int count, Arena arena);
+
+    /** How many ranks the source's other settings ask for; used if -n is not given. */
+    OptionalInt ranksOtherwise() {
+        return OptionalInt.empty();
+    }
+
+    /** How a group's part of the problem is priced. */
+    abstract PlanSearch search(List<Integer> group);
+
+    /**
+     * A search with gathered A kept; {@code columns} of each product, empty for a gather without
+     * one.
+     */
+    final PlanSearch search(List<Integer> group, List<Long> columns, int lanes, Cut cut) {
+        return new PlanSearch(
+                SimRules.machine(mode.machine),
+                new Problem(
+                        run.shards(group),
+                        run.k(),
+                        columns,
+                        run.type(),
+                        run.type(),
+                        true,
+                        0,
+                        lanes,
+                        cut,
+                        null,
+                        Map.of(),
+                        null));
+    }
+
+    Candidate chosen(PlanSearch search, List<Integer> group) {
+        return search.candidate(algorithm(group));
+    }
+
+    Views predicted(PlanSearch search, Candidate chosen, Prediction call) {
+        return PredictedViews.of(search, chosen, call);
+    }
+
+    private PricedGroups priced(int count) {
+        return PricedGroups.of(run.groups(), count, this::search, this::price);
+    }
+
+    private PricedGroups.Priced price(PlanSearch search, List<Integer> group) {
+        Candidate chosen = chosen(search, group);
+        Prediction call = search.price(chosen, SimulatedView.PIPELINED);
+        return new PricedGroups.Priced(search, chosen, call, predicted(search, chosen, call));
+    }
+
+    /**
+     * Prints and {@linkplain #write writes} what was found.
+     *
+     * @param reports by rank; empty if it was simulated
+     */
+    abstract void tell(RunRecord record, List<SourceReport> reports) throws IOException;
+
+    /** A rank's line, which reports a failure. */
+    abstract String line(SourceReport report);
+
+    @Override
+    public final Integer call() throws IOException {
+        MpiEnvironment mpi = MpiEnvironment.current();
+        int mpiRank = mpi.rank().orElse(0);
+        RankJob<SourceReport> job =
+                new RankJob<>(launch, REPORT, options.deadline.value, options.quiet, this);
+        int count;
+        try (Arena arena = Arena.ofShared()) {
+            mode.check(spec);
+            rounds.check();
+            boolean byMpi = launch.startOrJoin() == Launcher.MPI;
+            OptionalInt launched = byMpi ? mpi.size() : OptionalInt.empty();
+            boolean decided = launched.isPresent() || job.joins() || ranks.isGiven(spec);
+            count = ranks.of(spec, decided ? launched : ranksOtherwise());
+            if (!job.joins()) {
+                prepare(count, arena);
+                if (!mode.simulated() && !byMpi) {
+                    Room.checkMemory(run.leastBytes());
+                }
+            } else if (!REPORT.isAskedFor()) {
+                DeadlineOption.refuseJoined(spec);
+            }
+            if (mpiRank == 0 && !REPORT.isAskedFor()) {
+                openOutputs();
+            }
+            if (mode.machine != null) {
+                SimRules.machine(mode.machine);
+            }
+            if (mode.cuda()) {
+                CudaRules.requireGpu();
+            }
+        } catch (UsageException | IllegalArgumentException e) {
+            // All ranks have the same command line: only one of them says what is wrong with it.
+            if (mpiRank > 0) {
+                return ExitCode.USAGE;
+            }
+            throw e;
+        }
+        if (mode.simulated()) {
+            simulate(count);
+            return 0;
+        }
+        return job.start(count, arguments(), out());
+    }
+
+    @Override
+    public final RankJob.Part<SourceReport> prepare(int count, Arena arena) {
+        run = run(ranks.of(spec, OptionalInt.of(count)), arena);
+        return run::run;
+    }
+
+    private void openOutputs() {
+        json = new JsonTarget(options.json, out());
+        files = new ReportFiles(options.reports);
+        new CommandFiles()
+                .reads("--hostfile", launch.hostfile)
+                .readsMachine(mode.machine)
+                .writes("--json", options.json)
+                .writes(options.reports)
+                .check();
+        console = new Console(out(), options.quiet || json.toStandardOutput());
+    }
+
+    @Override
+    public final int finish(Hosts hosts, List<SourceReport> all) throws IOException {
+        List<SourceReport> reports =
+                all.stream().filter(report -> !run.sitsOut(report.rank())).toList();
+        ExecutionSpec execution =
+                ExecutionSpec.plain(
+                        mode.cuda(),
+                        algorithm(run.largest()).label(),
+                        launch.startOrJoin(),
+                        rounds.warmup(),
+                        rounds.iterations(),
+                        options.deadline.value);
+        RunRecord record =
+                Records.of(
+                        problem(all.size()),
+                        flopsPerRank(),
+                        run.groups(),
+                        rank -> run.m(),
+                        execution,
+                        null,
+                        execution.place().peers(),
+                        hosts,
+                        all.stream().map(SourceReport::run).toList(),
+                        reports.stream()
+                                .map(SourceReport::judged)
+                                .reduce(Verification::and)
+                                .orElseThrow());
+        if (mode.machine != null) {
+            PricedGroups.Priced slowest = priced(all.size()).slowest();
+            String machine = slowest.search().machine().name();
+            record = record.beside(new RunRecord.Predicted(machine, slowest.views()));
+        }
+        tell(record, reports);
+        return CallOptions.exitCode(
+                err(),
+                reports.stream().filter(report -> !report.passed()).map(this::line).toList());
+    }
+
+    /** Prints what the machine would do. */
+    private void simulate(int count) throws IOException {
+        PricedGroups priced = priced(count);
+        Machine machine = priced.slowest().search().machine();
+        console.info("Simulated on " + machine.name() + ": " + machine.description());
+        priced.tell(console);
+        tell(
+                Records.simulated(
+                        problem(count),
+                        flopsPerRank(),
+                        algorithm(run.largest()).label(),
+                        null,
+                        priced,
+                        null,
+                        wantsSpans()),
+                List.of());
+    }
+
+    private RunRecord.Problem problem(int count) {
+        String type = run.type().label();
+        return new RunRecord.Problem(
+                count,
+                run.groups().count(),
+                run.m() * run.ranks(),
+                run.k(),
+                run.n(),
+                type,
+                type,
+                type,
+                RhsOption.label(!run.ownB()),
+                run.ownB(),
+                "normal",
+                options.seed,
+                RunRecord.Problem.lists(run.groups(), count),
+                null,
+                RunRecord.Problem.GATHER,
+                null,
+                null);
+    }
+
+    private double flopsPerRank() {
+        return 2.0 * run.m() * run.ranks() * run.k() * run.cols();
+    }
+
+    static String count(int number, String what) {
+        return number + " " + what + (number == 1 ? "" : "s");
+    }
+
+    /** Whether anything besides the summary needs the spans of every rank. */
+    private boolean wantsSpans() {
+        return options.json != null || options.reports.wanted() || !console.quiet();
+    }
+
+    /** Draws the call and writes the requested files. */
+    final void write(
+            RunRecord record, JsonTarget.Content content, Function<CallSpans, ShownRun> shown)
+            throws IOException {
+        CallSpans call = CallSpans.of(record);
+        String what = record.simulated() ? "one call" : "a measured call";
+        TimelinePicture.draw(console, what, call, options.ascii);
+        json.write(
+                generator -> {
+                    generator.writeStringField("schema", schema);
+                    generator.writeBooleanField("simulated", record.simulated());
+                    content.write(generator);
+                });
+        if (options.reports.wanted()) {
+            files.write(shown.apply(call), console);
+        }
+    }
+}
