@@ -118,7 +118,7 @@ public final class CudaRules {
      * Refuses what this machine lacks or what its GPU cannot hold, by preparing a small operator
      * like the requested one. Kernels are compiled here, once for all ranks.
      */
-    static void tryOut(RunRequest request) {
+    static void checkOnGpu(RunRequest request) {
         ProblemSpec problem = request.problem();
         ExecutionSpec execution = request.execution();
         requireGpu();

@@ -3,8 +3,6 @@ package dev.weft.cli.run;
 import dev.weft.cli.data.EpilogueData;
 import dev.weft.cli.data.Operands;
 import dev.weft.cli.launch.Heartbeat;
-import dev.weft.cli.options.ExecutionSpec;
-import dev.weft.cli.options.ProblemSpec;
 import dev.weft.cli.options.RunRequest;
 import dev.weft.cli.verify.EpilogueJudge;
 import dev.weft.cuda.DeviceMatrix;
@@ -13,9 +11,7 @@ import dev.weft.cuda.op.CudaMatmulReduce;
 import dev.weft.cuda.op.CudaMatmulReduceBuilder;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.transport.Transport;
-import dev.weft.op.Epilogue;
 import dev.weft.op.Operator;
-import dev.weft.op.Operator.View;
 import dev.weft.plan.Reduction;
 import dev.weft.plan.Reduction.Order;
 import dev.weft.plan.Shards;
@@ -26,68 +22,34 @@ import java.lang.foreign.Arena;
 import java.util.List;
 
 /**
- * The site of a rank on a GPU whose products are summed over ranks. Its expected result, and what
+ * A rank on a GPU whose products are summed over ranks. Its expected result, and what
  * host peers would send it, are products of one rank over parts of K, by an operator that sums
  * nothing.
  */
-final class CudaSumsRank implements RankSite<DeviceMatrix> {
+final class CudaSumsRank extends CudaRank {
 
-    private final ProblemSpec problem;
-    private final ExecutionSpec execution;
     private final boolean isStaged;
-    private final Operands operands;
-    private final Operators operators;
-    private final Transport world;
-    private final Fabric group;
-    private final int rank;
     private final int member;
     private final Shards kParts;
-    private final Arena arena = Arena.ofShared();
-    private final CudaSite site;
     private final DeviceMatrix a;
     private final DeviceMatrix b;
     private final int products;
-    private final EpilogueData data;
-    private final Epilogue epilogue;
 
-    /**
-     * @param world null if the peers are host memory
-     * @param data what an epilogue adds to this rank's rows of C; null if there is none
-     */
     CudaSumsRank(
             RunRequest request,
             Operands operands,
             Transport world,
             Fabric group,
             EpilogueData data) {
-        this.problem = request.problem();
-        this.execution = request.execution();
+        super(request, operands, world, group, data);
         this.isStaged = request.isStaged();
-        this.operands = operands;
-        this.world = world;
-        this.group = group;
-        this.rank = world == null ? 0 : world.rank();
         this.member = problem.memberOf(rank);
         this.kParts = problem.kParts(rank);
-        this.site = new CudaSite(world);
         try (Arena inputs = Arena.ofConfined()) {
             this.a = site.put(Operands.gatheredA(operands, problem, rank, inputs));
             this.b = site.put(Operands.wholeB(operands, problem, rank, inputs));
         }
-        this.operators = Operators.of(request, operands, rank);
         this.products = operators.bs().size();
-        this.data = data;
-        this.epilogue = data == null ? Epilogue.none() : data.epilogue(residual(data.residual()));
-    }
-
-    /** Null if there is none. */
-    private DeviceMatrix residual(Matrix matrix) {
-        return matrix == null ? null : site.put(matrix);
-    }
-
-    @Override
-    public String device() {
-        return site.deviceAndKernel();
     }
 
     @Override
@@ -102,23 +64,13 @@ final class CudaSumsRank implements RankSite<DeviceMatrix> {
         return (isStaged ? builder.staged() : builder).epilogue(epilogue).prepare();
     }
 
-    @Override
-    public void place(Operator<DeviceMatrix> operator) {
-        if (execution.place().hostPeers()) {
-            placePeers((CudaMatmulReduce) operator);
-        }
-        for (int half = 0; half < 2; half++) {
-            RankSite.together(world);
-            operator.nextShard().upload(operands.shard(rank), site.stream());
-            call(operator);
-        }
-    }
-
     /**
      * Places what the peers would send: sums before this rank's, whole sums, and those of each
      * alone.
      */
-    private void placePeers(CudaMatmulReduce operator) {
+    @Override
+    void placePeers(Operator<DeviceMatrix> prepared) {
+        CudaMatmulReduce operator = (CudaMatmulReduce) prepared;
         for (int slot = 0; slot < Reduction.slotOf(kParts.ranks()); slot++) {
             if (operator.incoming(0, slot).isEmpty()) {
                 continue;
@@ -147,11 +99,6 @@ final class CudaSumsRank implements RankSite<DeviceMatrix> {
         return execution.order() == Order.BY_RANK_BF16
                 ? Order.BY_RANK_BF16
                 : Order.of(operator.plans());
-    }
-
-    private void call(Operator<DeviceMatrix> operator) {
-        RankSite.together(world);
-        operator.callInPlace(View.PIPELINED);
     }
 
     /** The product over columns {@code from} to {@code to} of A, on this rank alone. */
@@ -230,7 +177,7 @@ final class CudaSumsRank implements RankSite<DeviceMatrix> {
             throws IOException {
         Matrix overlapped = callOnPoison(fused);
         Matrix plain = callOnPoison(sequential);
-        RankSite.together(world);
+        RankSite.barrier(world);
         Judged judged =
                 Heartbeat.during(
                         world,
@@ -244,12 +191,12 @@ final class CudaSumsRank implements RankSite<DeviceMatrix> {
                                     overlapped,
                                     null);
                         });
-        RankSite.together(world);
+        RankSite.barrier(world);
         return judged;
     }
 
     private Matrix callOnPoison(Operator<DeviceMatrix> operator) {
-        RankSite.together(world);
+        RankSite.barrier(world);
         site.check().poison(((CudaMatmulReduce) operator).product(0));
         if (execution.place().hostPeers()) {
             for (int slot = 0; slot < Reduction.slotOf(kParts.ranks()); slot++) {
@@ -330,11 +277,5 @@ final class CudaSumsRank implements RankSite<DeviceMatrix> {
     private boolean isRight(DeviceMatrix c) {
         DeviceMatrix rows = a.rows(problem.firstRowOfC(rank), problem.rowsOfC(rank));
         return site.check().product(rows, b, problem.transposeB(), c).passed();
-    }
-
-    @Override
-    public void close() {
-        site.close();
-        arena.close();
     }
 }

@@ -59,7 +59,7 @@ record RankRun(Inputs inputs, Progress progress, RoundListener listener) {
     private RankSite<?> onGpu(Transport world, Fabric group) throws IOException {
         RunRequest request = inputs.request();
         return request.problem().gathers()
-                ? new CudaRank(request, inputs.operands(), world, group, data(world))
+                ? new CudaGatherRank(request, inputs.operands(), world, group, data(world))
                 : new CudaSumsRank(request, inputs.operands(), world, group, data(world));
     }
 

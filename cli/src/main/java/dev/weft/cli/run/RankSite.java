@@ -51,7 +51,7 @@ interface RankSite<M> extends AutoCloseable {
     }
 
     /** Synchronizes with the other ranks, if there are any. */
-    static void together(Fabric world) {
+    static void barrier(Fabric world) {
         if (world != null) {
             world.barrier();
         }

@@ -182,7 +182,7 @@ record RunSteps(
         EpilogueData.check(execution.epilogue(), problem);
         if (execution.place().cuda()) {
             CudaRules.check(request);
-            CudaRules.tryOut(request);
+            CudaRules.checkOnGpu(request);
         } else {
             // Refuse a missing library, or types that the engine does not support, before a file is
             // written.

@@ -157,35 +157,35 @@ public record ViewRounds(
 
     /** Measures one round; returns the time that its timeline is to start from. */
     private long measure(Calls calls, Operator<?> sequential, ViewTimes times, int at) {
-        RankSite.together(world);
+        RankSite.barrier(world);
         times.computeOnly()[at] = calls.fusedNs(View.COMPUTE_ONLY);
-        RankSite.together(world);
+        RankSite.barrier(world);
         times.commOnly()[at] = calls.fusedNs(View.COMM_ONLY);
-        RankSite.together(world);
-        long metNs = System.nanoTime();
+        RankSite.barrier(world);
+        long releasedNs = System.nanoTime();
         long cpuNs = ownCpuNs();
         Result<?> gatherThenProduct = sequential.callInPlace(View.PIPELINED);
         times.sequential()[at] = gatherThenProduct.elapsedNs();
         times.sequentialGather()[at] = gatherThenProduct.gatherNs();
         if (ofExample) {
             times.baseline()[at] = times.sequential()[at];
-            RankSite.together(world);
+            RankSite.barrier(world);
             times.sequentialGather()[at] = calls.fusedNs(View.COMM_ONLY);
             times.sequential()[at] =
                     times.sequentialGather()[at] + calls.fusedNs(View.COMPUTE_ONLY);
         }
         if (!ofExample && calls.areOf(sequential)) {
             times.pipelined()[at] = times.sequential()[at];
-            RankSite.together(world);
+            RankSite.barrier(world);
         } else {
-            RankSite.together(world);
-            metNs = System.nanoTime();
+            RankSite.barrier(world);
+            releasedNs = System.nanoTime();
             cpuNs = ownCpuNs();
             times.pipelined()[at] = calls.fusedNs(View.PIPELINED);
         }
         times.progressCpu()[at] = ownCpuNs() - cpuNs;
         // Clocks of different hosts have nothing in common but the barrier before.
-        return world == null || world.sharesMemory() ? 0 : metNs;
+        return world == null || world.sharesMemory() ? 0 : releasedNs;
     }
 
     /**
