@@ -16,7 +16,6 @@ import dev.weft.cli.launch.MpiRank;
 import dev.weft.cli.launch.TerminationSignal;
 import dev.weft.cli.options.Numbers;
 import dev.weft.cli.options.Settings;
-import dev.weft.cli.run.RankCommand;
 import dev.weft.cli.run.RunCommand;
 import dev.weft.cli.simulate.CalibrateCommand;
 import dev.weft.cli.simulate.PlanCommand;
@@ -64,7 +63,6 @@ public final class Main implements Runnable {
             List.of(
                     RunCommand.class,
                     DemoCommand.class,
-                    RankCommand.class,
                     SweepCommand.class,
                     PlanCommand.class,
                     CalibrateCommand.class,

@@ -23,7 +23,7 @@ class MainTest {
     @Test
     void aCommandThatIsNamedIsTheOnlyOneAndTheSame() {
         CommandLine all = Main.commandLine();
-        for (String name : Set.of("run", "rank", "verify", "dist")) {
+        for (String name : Set.of("run", "verify", "dist")) {
             CommandLine one = Main.commandLine(name, "--gm", "64");
             assertEquals(Set.of(name), one.getSubcommands().keySet());
             assertEquals(

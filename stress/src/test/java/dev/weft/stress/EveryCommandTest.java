@@ -80,7 +80,6 @@ class EveryCommandTest extends CommandTest {
     private static final Map<String, String> RUN_BY =
             Map.ofEntries(
                     Map.entry("demo", "cli cli/run/LinkedRunTest.java: \"demo\""),
-                    Map.entry("rank", "cli cli/launch/ProcessesIT.java: launcher processes"),
                     Map.entry("lab", "cli cli/LabIT.java: lab"),
                     Map.entry("test", "compat compat/command/DistIT.java: \"test\""),
                     Map.entry("dist", "compat compat/command/DistIT.java: \"dist\""),

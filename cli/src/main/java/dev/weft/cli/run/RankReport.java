@@ -1,5 +1,6 @@
 package dev.weft.cli.run;
 
+import dev.weft.cli.message.RankFile;
 import dev.weft.op.Operator;
 import dev.weft.op.Timeline;
 import dev.weft.plan.RankPlan;
@@ -35,6 +36,14 @@ public record RankReport(
         List<Explanation.Tried> candidates,
         List<String> plans,
         Timeline timeline) {
+
+    /** Where a rank's process writes its report. */
+    static final RankFile<RankReport> FILE =
+            new RankFile<>("WEFT_REPORT", "report", RankReport.class, Integer.MAX_VALUE);
+
+    /** Where it writes what has been measured so far, if there is a viewer. */
+    static final RankFile<RankReport> LIVE =
+            new RankFile<>("WEFT_LIVE", "live", RankReport.class, Integer.MAX_VALUE);
 
     public RankReport {
         Objects.requireNonNull(times, "no times");

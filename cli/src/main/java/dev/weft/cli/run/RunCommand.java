@@ -8,12 +8,14 @@ import dev.weft.cli.console.WeftCommand;
 import dev.weft.cli.data.FolderLock;
 import dev.weft.cli.launch.MpiCommandLine;
 import dev.weft.cli.launch.MpiStart;
+import dev.weft.cli.launch.ProgressFile;
 import dev.weft.cli.options.ExecutionSpec;
 import dev.weft.cli.options.ExecutionSpec.Launcher;
 import dev.weft.cli.options.ProblemSpec;
 import dev.weft.cli.run.RunOptions.Inputs;
 import dev.weft.cli.view.LivePage;
 import dev.weft.cli.view.LiveProgress;
+import dev.weft.fabric.World;
 import dev.weft.ffi.MpiEnvironment;
 import dev.weft.files.TemporaryFiles;
 import dev.weft.plan.Hosts;
@@ -70,6 +72,9 @@ public final class RunCommand extends WeftCommand {
 
     @Override
     public Integer call() throws IOException {
+        if (RankReport.FILE.isAskedFor()) {
+            return asRank();
+        }
         MpiEnvironment mpi = MpiEnvironment.current();
         RunSteps steps;
         try {
@@ -91,6 +96,27 @@ public final class RunCommand extends WeftCommand {
             return mpi.launched() ? new MpiRun(steps).call() : startMpi(steps);
         }
         return run(steps);
+    }
+
+    /** This process is a rank that the command has started. */
+    private int asRank() throws IOException {
+        ExecutionSpec execution = options.executionSpec();
+        RoundListener listener =
+                RankReport.LIVE.isAskedFor() ? (rank, soFar) -> RankReport.LIVE.tell(soFar) : null;
+        try (Arena arena = Arena.ofShared();
+                World world = World.joined()) {
+            Inputs inputs = options.open(execution, arena);
+            RankReport.FILE.write(
+                    world.call(
+                                    fabric ->
+                                            new RankRun(
+                                                            inputs,
+                                                            ProgressFile.ofRank(fabric.rank()),
+                                                            listener)
+                                                    .run(fabric))
+                            .getFirst());
+        }
+        return 0;
     }
 
     /** Refuses, once the arguments are parsed, what a run would refuse before it computes. */

@@ -38,7 +38,6 @@ import java.io.PrintWriter;
 import java.lang.foreign.Arena;
 import java.util.List;
 import java.util.Set;
-import java.util.stream.Stream;
 
 /**
  * What all kinds of run have in common: inputs, ranks, and the verdict on their products.
@@ -374,15 +373,14 @@ record RunSteps(
             int ranks = inputs.problem().ranks();
             try {
                 return new ProcessLauncher<>(
-                                Stream.concat(Stream.of("rank"), arguments.stream().skip(1))
-                                        .toList(),
+                                arguments,
                                 ranks,
                                 execution.deadline(),
-                                RankCommand.REPORT,
+                                RankReport.FILE,
                                 listener == null
                                         ? null
                                         : new ProcessLauncher.Live<>(
-                                                RankCommand.LIVE, listener::round),
+                                                RankReport.LIVE, listener::round),
                                 progress)
                         .run();
             } catch (UsageException e) {

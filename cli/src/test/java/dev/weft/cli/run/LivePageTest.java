@@ -329,9 +329,9 @@ class LivePageTest {
     @Test
     void ranksInProcessesTellByFiles() throws IOException {
         RecordBytes.write(report(1, 4), folder.resolve("live-1"));
-        assertEquals(4, RankCommand.LIVE.take(folder, 1).orElseThrow().times().rounds());
-        assertTrue(RankCommand.LIVE.take(folder, 1).isEmpty(), "each once");
-        assertTrue(RankCommand.LIVE.take(folder, 0).isEmpty());
+        assertEquals(4, RankReport.LIVE.take(folder, 1).orElseThrow().times().rounds());
+        assertTrue(RankReport.LIVE.take(folder, 1).isEmpty(), "each once");
+        assertTrue(RankReport.LIVE.take(folder, 0).isEmpty());
         assertFalse(Files.exists(folder.resolve("live-1")));
     }
 

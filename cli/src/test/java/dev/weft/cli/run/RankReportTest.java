@@ -105,7 +105,7 @@ class RankReportTest {
     void aDamagedRoundIsNotShown() throws IOException {
         Files.write(folder.resolve("live-0"), new byte[] {0, 1, 'a', 0, 9});
         RecordBytes.write(report(7, 8), folder.resolve("live-1"));
-        assertTrue(RankCommand.LIVE.take(folder, 0).isEmpty());
-        assertTrue(RankCommand.LIVE.take(folder, 1).isPresent());
+        assertTrue(RankReport.LIVE.take(folder, 0).isEmpty());
+        assertTrue(RankReport.LIVE.take(folder, 1).isPresent());
     }
 }

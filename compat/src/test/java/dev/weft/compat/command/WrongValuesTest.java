@@ -291,7 +291,7 @@ class WrongValuesTest {
         if (Set.of("run", "gen-data").contains(command) && !option.equals("--data-dir")) {
             arguments.addAll(List.of("--data-dir", folder.resolve("out").toString()));
         }
-        return complaints(arguments, value, command.equals("rank") ? "rank" : option.substring(2));
+        return complaints(arguments, value, option.substring(2));
     }
 
     /** A file that is as it should be. */

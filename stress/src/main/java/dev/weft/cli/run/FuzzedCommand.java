@@ -71,7 +71,7 @@ public final class FuzzedCommand {
     /** Shows a round that a rank has left in {@code folder}, as a command does while ranks run. */
     public static void showLive(Path folder, byte[] report) throws IOException {
         Files.write(folder.resolve("live-0"), report);
-        RankCommand.LIVE.take(folder, 0);
+        RankReport.LIVE.take(folder, 0);
     }
 
     /** What a rank that has failed so leaves for its starter. */
