@@ -3,8 +3,8 @@ package dev.weft.bench.cpu;
 import dev.weft.bench.measure.BenchRecord;
 import dev.weft.bench.measure.BenchRow;
 import dev.weft.bench.measure.DeviceBench;
+import dev.weft.bench.measure.Figures;
 import dev.weft.bench.peers.BenchFolder;
-import dev.weft.bench.peers.ChildCommand;
 import dev.weft.cli.console.Console;
 import dev.weft.cli.console.JsonTarget;
 import dev.weft.cli.console.TextTable;
@@ -14,11 +14,9 @@ import dev.weft.sim.Machine;
 import dev.weft.sim.Machines;
 import java.io.IOException;
 import java.io.PrintWriter;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -174,30 +172,26 @@ public final class AscendCommand extends DeviceBench {
     /** The mean of a call by a run of the example's own settings, which verifies its product. */
     private double measuredMs(AscendRow row, String mode, Path folder)
             throws IOException, InterruptedException {
-        Path record = folder.resolve("record.json");
         String arguments =
-                "run -r %s -n %d --gm %d --gk %d --gn %d --rhs replicated --chunk-rule ascend --data seed19 --quiet"
+                "-r %s -n %d --gm %d --gk %d --gn %d --rhs replicated --chunk-rule ascend --data seed19"
                         .formatted(mode, row.ranks(), row.m(), row.k(), row.n());
-        String rounds = "--warmup %d --iterations %d".formatted(quick ? 1 : WARMUP, iterations());
-        List<String> command = new ArrayList<>(List.of((arguments + " " + rounds).split(" ")));
-        command.addAll(List.of("--json", record.toString()));
-        command.addAll(List.of("--data-dir", folder.resolve("data").toString()));
-        try {
-            // Data and golden come on top of what the limit is for.
-            ChildCommand.weft(command, folder)
-                    .run(Duration.ofSeconds(limitSeconds).plusMinutes(10));
-            return RunFigures.read(record).meanNs("pipelined") / 1e6;
-        } finally {
-            Files.deleteIfExists(record);
-        }
+        String rounds = " --warmup %d --iterations %d".formatted(quick ? 1 : WARMUP, iterations());
+        // Data and golden come on top of what the limit is for.
+        Duration limit = Duration.ofSeconds(limitSeconds).plusMinutes(10);
+        return RunFigures.of(folder, limit, arguments + rounds).meanNs("pipelined") / 1e6;
     }
 
     private static BenchRow benchRow(AscendRow row, Times times) {
-        Map<String, Double> figures = new LinkedHashMap<>();
-        figures.put("publishedMeanNs", row.publishedMs() * 1e6);
-        figures.put("predictedNs", times.predictedMs() * 1e6);
-        figures.put("cpuMeanNs", times.cpuMs() * 1e6);
-        figures.put("gpuMeanNs", times.gpuMs() * 1e6);
+        Map<String, Double> figures =
+                Figures.of(
+                        "publishedMeanNs",
+                        row.publishedMs() * 1e6,
+                        "predictedNs",
+                        times.predictedMs() * 1e6,
+                        "cpuMeanNs",
+                        times.cpuMs() * 1e6,
+                        "gpuMeanNs",
+                        times.gpuMs() * 1e6);
         double here = Double.isNaN(times.gpuMs()) ? times.cpuMs() : times.gpuMs();
         String peer = "published for an Ascend A3 (910B1)";
         return new BenchRow("ascend", row.describe(), peer, row.publishedMs() / here, figures);

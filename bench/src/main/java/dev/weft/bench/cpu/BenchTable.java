@@ -4,7 +4,6 @@ import dev.weft.bench.measure.BenchCase;
 import dev.weft.bench.measure.BenchRecord;
 import dev.weft.bench.measure.BenchRow;
 import dev.weft.tune.Quantiles;
-
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -155,7 +154,7 @@ final class BenchTable implements BenchCase.Sink {
         out.accept(
                 quick
                         ? "--quick shows that it works, not how fast: no ratios, as there are too"
-                              + " few rounds."
+                                + " few rounds."
                         : "Ratio: speed of Weft over that of the peer, above 1 Weft is faster.");
         groups.forEach((name, group) -> out.accept(summary(name, group)));
         if (!skipped.isEmpty()) {

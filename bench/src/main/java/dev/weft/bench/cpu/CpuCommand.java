@@ -71,10 +71,10 @@ public final class CpuCommand extends DeviceBench {
     private static List<BenchCase> cases() {
         return List.of(
                 new ProductCase(),
-                new FusedCase(),
+                new MpiCase(MpiCase.FUSED),
                 new GatherCase(),
                 new OverlapCase(),
-                new ReduceCase(),
+                new MpiCase(MpiCase.REDUCE),
                 new LabCase(),
                 new StartupCase());
     }

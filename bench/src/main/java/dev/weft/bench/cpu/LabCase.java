@@ -11,7 +11,6 @@ import dev.weft.bench.peers.MpiProduct.Work;
 import dev.weft.bench.peers.MpiProgram;
 import dev.weft.bench.peers.SteppedProcess;
 import dev.weft.tune.Quantiles;
-
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;

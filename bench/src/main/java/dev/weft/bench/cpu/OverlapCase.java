@@ -44,6 +44,52 @@ final class OverlapCase implements BenchCase {
         this.copying = List.copyOf(copying);
     }
 
+    /**
+     * Chooses N so that the product takes a wanted multiple of the gather, which does not depend on
+     * N. The product's time is taken as a straight line through two measured points: a part for
+     * reading A, and so much per column.
+     *
+     * @param gatherNs gathering A, at any N
+     * @param fewNs a product with few columns
+     * @param manyNs a product with many
+     */
+    record Sizes(double gatherNs, double fewNs, double manyNs) {
+
+        /** Columns that the engine multiplies in one go: other numbers of them waste some of it. */
+        private static final long PANEL = 64;
+
+        /** Below a panel, what a vector holds at least. */
+        private static final long LEAST = 8;
+
+        /** Enough for any machine, and a bound where noise has tilted the line. */
+        private static final long MOST = 4096;
+
+        /** The sequential operator is measured in every run, whatever the algorithm. */
+        static Sizes measured(OverlapRuns runs) throws IOException, InterruptedException {
+            RunFigures few = runs.run(DIRECT, "threads", FEW_COLUMNS);
+            RunFigures many = runs.run(DIRECT, "threads", MANY_COLUMNS);
+            double gathersNs = few.medianNs("sequential/comm") + many.medianNs("sequential/comm");
+            return new Sizes(
+                    gathersNs / 2,
+                    few.medianNs("sequential/compute"),
+                    many.medianNs("sequential/compute"));
+        }
+
+        /** N for gather : product of about {@code ratio}. */
+        long columns(double ratio) {
+            // Noise may not turn the line flat: a column costs at least a tenth of what it costs on
+            // average.
+            double perColumnNs =
+                    Math.max(
+                            (manyNs - fewNs) / (MANY_COLUMNS - FEW_COLUMNS),
+                            0.1 * manyNs / MANY_COLUMNS);
+            double fixedNs = Math.max(0, manyNs - perColumnNs * MANY_COLUMNS);
+            double exact = (gatherNs / ratio - fixedNs) / perColumnNs;
+            long step = exact < 0.75 * PANEL ? LEAST : PANEL;
+            return Math.clamp(Math.round(exact / step) * step, LEAST, MOST);
+        }
+    }
+
     @Override
     public String item() {
         return ITEM;
@@ -57,16 +103,22 @@ final class OverlapCase implements BenchCase {
             throw new SkippedException(
                     settings.cores() + " core: overlap needs two ranks, a core each");
         }
-        OverlapRuns runs = runs(settings, ranks);
-        OverlapSizes sizes = calibrate(runs);
-        // The smallest gather first: its direct run also tells what a free gather costs.
-        List<Double> ratios = settings.quick() ? List.of(0.5) : List.of(0.1, 0.5, 1.0);
+        boolean quick = settings.quick();
+        long size = quick ? 128 : 4096;
+        OverlapRuns runs =
+                new OverlapRuns(
+                        Files.createDirectories(settings.folder().resolve(ITEM)),
+                        size,
+                        size,
+                        ranks,
+                        settings.cores() / ranks,
+                        quick ? 1 : 10,
+                        quick ? 3 : 15);
+        Sizes sizes = Sizes.measured(runs);
         Set<Long> done = new HashSet<>();
-        for (double ratio : ratios) {
-            long columns =
-                    Math.min(
-                            sizes.columns(ratio),
-                            settings.quick() ? QUICK_COLUMNS : Long.MAX_VALUE);
+        // The smallest gather first: its direct run also tells what a free gather costs.
+        for (double ratio : quick ? List.of(0.5) : List.of(0.1, 0.5, 1.0)) {
+            long columns = Math.min(sizes.columns(ratio), quick ? QUICK_COLUMNS : Long.MAX_VALUE);
             if (!done.add(columns)) {
                 sink.skipped(
                         ITEM,
@@ -79,32 +131,6 @@ final class OverlapCase implements BenchCase {
                 measureCopying(runs, launcher, columns, sink);
             }
         }
-    }
-
-    private static OverlapRuns runs(Settings settings, int ranks) throws IOException {
-        long size = settings.quick() ? 128 : 4096;
-        return new OverlapRuns(
-                Files.createDirectories(settings.folder().resolve(ITEM)),
-                size,
-                size,
-                ranks,
-                settings.cores() / ranks,
-                settings.quick() ? 1 : 10,
-                settings.quick() ? 3 : 15);
-    }
-
-    /** The sequential operator is measured in every run, whatever the algorithm. */
-    private static OverlapSizes calibrate(OverlapRuns runs)
-            throws IOException, InterruptedException {
-        RunFigures few = runs.run(DIRECT, "threads", FEW_COLUMNS);
-        RunFigures many = runs.run(DIRECT, "threads", MANY_COLUMNS);
-        double gatherNs = (few.medianNs("sequential/comm") + many.medianNs("sequential/comm")) / 2;
-        return new OverlapSizes(
-                gatherNs,
-                FEW_COLUMNS,
-                few.medianNs("sequential/compute"),
-                MANY_COLUMNS,
-                many.medianNs("sequential/compute"));
     }
 
     private static void measureDirect(

@@ -1,11 +1,8 @@
 package dev.weft.bench.cpu;
 
-import dev.weft.bench.peers.ChildCommand;
 import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.List;
 
 /**
@@ -35,32 +32,13 @@ record OverlapRuns(
      */
     RunFigures run(String algorithm, String launcher, long columns, String... more)
             throws IOException, InterruptedException {
-        Path record = folder.resolve("record.json");
-        List<String> arguments =
-                new ArrayList<>(
-                        List.of(
-                                "run -n %d --gm %d --gk %d --gn %d --dtype fp32 --quiet"
-                                        .formatted(ranks, rows, inner, columns)
-                                        .split(" ")));
-        arguments.addAll(
-                List.of(
-                        "--algorithm %s --launcher %s --compute-blocks %d --warmup %d --iterations %d"
-                                .formatted(algorithm, launcher, workersPerRank, warmup, iterations)
-                                .split(" ")));
-        arguments.addAll(List.of("--json", record.toString()));
-        // The next N writes over it: never two problems on the disk at once.
-        arguments.addAll(List.of("--data-dir", folder.resolve("data").toString()));
-        arguments.addAll(List.of(more));
-        if (!arguments.contains("--op")) {
-            // Every rank multiplies by as many columns as the peers that it is compared with.
-            arguments.addAll(List.of("--rhs", "replicated"));
-        }
-        try {
-            ChildCommand.weft(arguments, folder).run(LIMIT);
-            return RunFigures.read(record);
-        } finally {
-            Files.deleteIfExists(record);
-        }
+        String shape = "-n %d --gm %d --gk %d --gn %d".formatted(ranks, rows, inner, columns);
+        String how =
+                "--dtype fp32 --algorithm %s --launcher %s --compute-blocks %d --warmup %d --iterations %d"
+                        .formatted(algorithm, launcher, workersPerRank, warmup, iterations);
+        // Every rank multiplies by as many columns as the peers that it is compared with.
+        String rhs = List.of(more).contains("--op") ? "" : " --rhs replicated";
+        return RunFigures.of(folder, LIMIT, shape + " " + how + rhs, more);
     }
 
     /** Cores that multiply in the runs. */

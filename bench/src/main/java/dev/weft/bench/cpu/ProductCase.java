@@ -1,7 +1,6 @@
 package dev.weft.bench.cpu;
 
 import dev.weft.bench.measure.BenchCase;
-import dev.weft.bench.measure.Interleaved;
 import dev.weft.bench.measure.Shape;
 import dev.weft.bench.peers.OpenBlasLibrary;
 import dev.weft.bench.peers.Programs;
@@ -50,9 +49,7 @@ final class ProductCase implements BenchCase {
             for (Shape shape : settings.quick() ? QUICK_SHAPES : SHAPES) {
                 try (ProductTurns turns = new ProductTurns(shape, threads)) {
                     add(turns, shape, threads, openBlas, python, settings);
-                    double gflops =
-                            turns.measure(Interleaved.Effort.of(settings.quick()), item(), sink);
-                    peakGflops = Math.max(peakGflops, gflops);
+                    peakGflops = Math.max(peakGflops, turns.measure(settings, item(), sink));
                 } catch (SteppedProcess.PeerException e) {
                     sink.skipped(item(), shape + ": " + e.getMessage());
                 }

@@ -2,6 +2,7 @@ package dev.weft.bench.cpu;
 
 import dev.weft.bench.measure.BenchCase;
 import dev.weft.bench.measure.BenchRow;
+import dev.weft.bench.measure.Figures;
 import dev.weft.bench.measure.Interleaved;
 import dev.weft.bench.measure.MadeUpData;
 import dev.weft.bench.measure.Operands;
@@ -18,7 +19,6 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.EnumMap;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
@@ -53,8 +53,7 @@ final class ProductTurns implements AutoCloseable {
     /** Weft itself; with narrow inputs as a row against Weft in fp32. */
     void addWeft(DType type) {
         Operands own = opened.add(Operands.of(shape, type));
-        WeftRanks ranks =
-                opened.add(WeftRanks.gathering(1, own, false, op -> op.computeWorkers(threads)));
+        WeftRanks ranks = opened.add(WeftRanks.gathering(1, own, op -> op.computeWorkers(threads)));
         ProductCheck.require("Weft " + type.label(), own.a(), own.b(), ranks.product());
         if (type != DType.FP32) {
             comparisons.add(
@@ -101,9 +100,9 @@ final class ProductTurns implements AutoCloseable {
     }
 
     /** Hands over all rows; what the cores could do at most in GFLOP/s, or 0 where not measured. */
-    double measure(Interleaved.Effort effort, String item, BenchCase.Sink sink)
+    double measure(BenchCase.Settings settings, String item, BenchCase.Sink sink)
             throws IOException, InterruptedException {
-        Interleaved.Outcome outcome = new Interleaved(effort).measure(turns);
+        Interleaved.Outcome outcome = settings.measure(turns);
         String name = shape + ", " + threads + (threads == 1 ? " thread" : " threads");
         for (Comparison row : comparisons) {
             sink.row(
@@ -122,10 +121,8 @@ final class ProductTurns implements AutoCloseable {
     }
 
     private Map<String, Double> figures(Interleaved.Outcome outcome, Comparison row) {
-        Map<String, Double> figures = new LinkedHashMap<>();
         double gflops = shape.gflops(outcome.medianNs(row.faster));
-        figures.put("threads", (double) threads);
-        figures.put("rounds", (double) outcome.rounds());
+        Map<String, Double> figures = Figures.of("threads", threads, "rounds", outcome.rounds());
         outcome.put(figures, "weft", row.faster);
         outcome.put(figures, "peer", row.other);
         figures.put("weftGflops", gflops);

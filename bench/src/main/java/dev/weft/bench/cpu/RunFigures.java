@@ -5,9 +5,14 @@ import com.fasterxml.jackson.core.JsonFactory;
 import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.core.JsonToken;
 import com.fasterxml.jackson.core.StreamReadConstraints;
+import dev.weft.bench.peers.ChildCommand;
 import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 
@@ -30,6 +35,31 @@ record RunFigures(Map<String, Double> numbers) {
 
     RunFigures {
         numbers = Map.copyOf(numbers);
+    }
+
+    /**
+     * Runs {@code weft run} in a JVM of its own, which verifies its product; one that fails ends
+     * the bench.
+     *
+     * @param folder where inputs and the record go; the next run writes over them, so that two
+     *     problems are never on the disk at once
+     * @param options separated by blanks
+     * @param more options whose values may have blanks
+     */
+    static RunFigures of(Path folder, Duration limit, String options, String... more)
+            throws IOException, InterruptedException {
+        Path record = folder.resolve("record.json");
+        List<String> arguments = new ArrayList<>(List.of("run", "--quiet"));
+        arguments.addAll(List.of(options.split(" ")));
+        arguments.addAll(List.of("--json", record.toString()));
+        arguments.addAll(List.of("--data-dir", folder.resolve("data").toString()));
+        arguments.addAll(List.of(more));
+        try {
+            ChildCommand.weft(arguments, folder).run(limit);
+            return read(record);
+        } finally {
+            Files.deleteIfExists(record);
+        }
     }
 
     static RunFigures read(Path record) throws IOException {

@@ -44,37 +44,26 @@ final class WeftRanks implements AutoCloseable {
     }
 
     /**
-     * Ranks that gather and multiply.
+     * Ranks that gather and multiply; each has all of B.
      *
-     * @param sharded whether B is sharded by columns, so that all ranks together do the same work,
-     *     whatever their number; otherwise every rank has all of B
      * @param more what else the operators are told
      */
     static WeftRanks gathering(
-            int ranks,
-            Operands operands,
-            boolean sharded,
-            UnaryOperator<AllGatherMatmulBuilder> more) {
+            int ranks, Operands operands, UnaryOperator<AllGatherMatmulBuilder> more) {
         Matrix a = operands.a();
         Shards shards = Shards.even(a.rows(), ranks);
-        BiFunction<Matrix, Integer, Matrix> columns =
-                (matrix, rank) -> sharded ? columns(matrix, rank, ranks) : matrix;
         return new WeftRanks(
                 ranks,
-                fabric ->
-                        inPlace(
-                                more.apply(
-                                                AllGatherMatmul.on(fabric)
-                                                        .a(shards, a.dtype())
-                                                        .b(
-                                                                columns.apply(
-                                                                        operands.b(),
-                                                                        fabric.rank()))
-                                                        .output(DType.FP32)
-                                                        .pinWorkers())
-                                        .prepare(),
-                                part(a, shards, fabric.rank())),
-                columns);
+                fabric -> {
+                    AllGatherMatmulBuilder builder =
+                            AllGatherMatmul.on(fabric)
+                                    .a(shards, a.dtype())
+                                    .b(operands.b())
+                                    .output(DType.FP32)
+                                    .pinWorkers();
+                    return inPlace(more.apply(builder).prepare(), part(a, shards, fabric.rank()));
+                },
+                (matrix, rank) -> matrix);
     }
 
     /**
@@ -123,21 +112,14 @@ final class WeftRanks implements AutoCloseable {
         return matrix.rows(rows.firstRow(rank), rows.rows(rank));
     }
 
-    /** A rank's columns; the last rank also has what does not come out even. */
-    private static Matrix columns(Matrix matrix, int rank, int ranks) {
-        long first = matrix.cols() / ranks * rank;
-        long next = rank == ranks - 1 ? matrix.cols() : matrix.cols() / ranks * (rank + 1);
-        return matrix.block(0, matrix.rows(), first, next - first);
-    }
-
-    /** The first rank's operator, whose plan is like the others'. */
-    Operator<Matrix> operator() {
-        return operators.getFirst();
+    /** The name of the plan that they have chosen. */
+    String plan() {
+        return operators.getFirst().plan().name();
     }
 
     /** The first rank's latest product. */
     Matrix product() {
-        return operator().lastResult().product();
+        return operators.getFirst().lastResult().product();
     }
 
     /** One call on all ranks; the time of the slowest. */
@@ -165,7 +147,7 @@ final class WeftRanks implements AutoCloseable {
                     if (!own.bitwiseEquals(expected)) {
                         throw new IllegalStateException(
                                 "wrong product of Weft: one of %d ranks with %s has another one"
-                                        .formatted(operators.size(), operator().plan().name()));
+                                        .formatted(operators.size(), plan()));
                     }
                 });
     }

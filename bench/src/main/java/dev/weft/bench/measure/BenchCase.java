@@ -2,6 +2,7 @@ package dev.weft.bench.measure;
 
 import java.io.IOException;
 import java.nio.file.Path;
+import java.util.List;
 
 /** One of the bench's questions. Runs alone on the machine, on the command's thread. */
 public interface BenchCase {
@@ -25,7 +26,14 @@ public interface BenchCase {
      * @param cores cores to use at most
      * @param folder an empty folder of this run's own, removed afterwards
      */
-    record Settings(boolean quick, int cores, Path folder) {}
+    record Settings(boolean quick, int cores, Path folder) {
+
+        /** What each of some things takes that take turns. */
+        public Interleaved.Outcome measure(List<Interleaved.Turn> turns)
+                throws IOException, InterruptedException {
+            return new Interleaved(Interleaved.Effort.of(quick)).measure(turns);
+        }
+    }
 
     /** Takes what a case finds: prints it as it comes and keeps it for the record. */
     interface Sink {

@@ -1,7 +1,6 @@
 package dev.weft.bench.measure;
 
 import dev.weft.tune.Quantiles;
-
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Arrays;

@@ -39,13 +39,6 @@ public record Mpi(Kind kind, Path compiler, Path starter) {
                     : new String[] {"-ppn", "1"};
         }
 
-        /** So many ranks on each host, host by host. */
-        public String[] perHost(int ranks) {
-            return this == OPEN_MPI
-                    ? new String[] {"--map-by", "ppr:" + ranks + ":node"}
-                    : new String[] {"-ppn", Integer.toString(ranks)};
-        }
-
         /** By what mpicc -show or mpirun --version print. */
         public static Optional<Kind> of(String text) {
             if (text.contains("Open MPI") || text.contains("openmpi")) {
@@ -73,13 +66,37 @@ public record Mpi(Kind kind, Path compiler, Path starter) {
                                         new SkippedException(
                                                 "mpicc -show names neither Open MPI nor MPICH: "
                                                         + shown.lastLine()));
-        for (Path starter : starters(compiler, kind)) {
+        // Beside the compiler first, then on the PATH.
+        List<Path> starters = new ArrayList<>();
+        Stream.of("mpirun", kind.ownStarter)
+                .map(compiler::resolveSibling)
+                .filter(Files::isExecutable)
+                .forEach(starters::add);
+        starters.addAll(onPath("mpirun", kind.ownStarter));
+        Path starter =
+                first(kind, starters, folder)
+                        .orElseThrow(
+                                () ->
+                                        new SkippedException(
+                                                "no mpirun of "
+                                                        + kind.label()
+                                                        + ", to which mpicc belongs"));
+        return new Mpi(kind, compiler, starter);
+    }
+
+    private static List<Path> onPath(String... names) {
+        return Stream.of(names).flatMap(name -> Programs.onPath(name).stream()).toList();
+    }
+
+    private static Optional<Path> first(Kind kind, List<Path> starters, Path folder)
+            throws IOException, InterruptedException {
+        for (Path starter : starters) {
             Programs.Output version = Programs.run(folder, starter.toString(), "--version");
             if (Kind.of(version.text()).equals(Optional.of(kind))) {
-                return new Mpi(kind, compiler, starter);
+                return Optional.of(starter);
             }
         }
-        throw new SkippedException("no mpirun of " + kind.label() + ", to which mpicc belongs");
+        return Optional.empty();
     }
 
     /**
@@ -88,38 +105,12 @@ public record Mpi(Kind kind, Path compiler, Path starter) {
      */
     public static Optional<List<String>> startAnyway(Kind kind, Path folder)
             throws IOException, InterruptedException {
-        for (String name : List.of(kind.ownStarter, "mpirun")) {
-            Optional<Path> starter = Programs.onPath(name);
-            if (starter.isPresent()) {
-                String run = starter.get().toString();
-                Programs.Output version = Programs.run(folder, run, "--version");
-                if (Kind.of(version.text()).equals(Optional.of(kind))) {
-                    return Optional.of(
-                            kind == Kind.OPEN_MPI
-                                    ? List.of(
-                                            run,
-                                            "--allow-run-as-root",
-                                            "--oversubscribe",
-                                            "--bind-to",
-                                            "none")
-                                    : List.of(run));
-                }
-            }
-        }
-        return Optional.empty();
-    }
-
-    /** Beside the compiler first, then on the PATH. */
-    private static List<Path> starters(Path compiler, Kind kind) {
-        List<Path> found = new ArrayList<>();
-        Stream.of("mpirun", kind.ownStarter)
-                .map(compiler::resolveSibling)
-                .filter(Files::isExecutable)
-                .forEach(found::add);
-        Stream.of("mpirun", kind.ownStarter)
-                .flatMap(name -> Programs.onPath(name).stream())
-                .forEach(found::add);
-        return found;
+        List<String> oversubscribed =
+                kind == Kind.OPEN_MPI
+                        ? List.of("--allow-run-as-root", "--oversubscribe", "--bind-to", "none")
+                        : List.of();
+        return first(kind, onPath(kind.ownStarter, "mpirun"), folder)
+                .map(starter -> with(List.of(starter.toString()), oversubscribed));
     }
 
     /** Compiles a C program against a library and returns it. */
@@ -167,23 +158,18 @@ public record Mpi(Kind kind, Path compiler, Path starter) {
 
     /** One rank on each host, where the environment says which hosts there are. */
     public List<String> startOnHosts(int ranks) {
-        return startOnHosts(ranks, kind.onePerHost());
-    }
-
-    /** A copy with so many ranks on each host. */
-    public List<String> startOnHosts(int ranks, int ranksPerHost) {
-        return startOnHosts(ranks, kind.perHost(ranksPerHost));
-    }
-
-    private List<String> startOnHosts(int ranks, String[] placing) {
         List<String> base = List.of(starter.toString(), "-n", Integer.toString(ranks));
         return switch (kind) {
-            case OPEN_MPI -> with(with(base, "--allow-run-as-root"), placing);
-            case MPICH -> with(base, placing);
+            case OPEN_MPI -> with(with(base, "--allow-run-as-root"), kind.onePerHost());
+            case MPICH -> with(base, kind.onePerHost());
         };
     }
 
     private static List<String> with(List<String> base, String... more) {
-        return Stream.concat(base.stream(), Stream.of(more)).toList();
+        return with(base, List.of(more));
+    }
+
+    private static List<String> with(List<String> base, List<String> more) {
+        return Stream.concat(base.stream(), more.stream()).toList();
     }
 }

@@ -106,7 +106,7 @@ class OverlapRowsTest {
     @Test
     void columnsFollowTheLineThroughTwoProducts() {
         // 100 ns for reading A and 10 ns per column.
-        OverlapSizes sizes = new OverlapSizes(420, 16, 260, 128, 1380);
+        OverlapCase.Sizes sizes = new OverlapCase.Sizes(420, 260, 1380);
         assertEquals(32, sizes.columns(1));
         assertEquals(64, sizes.columns(0.5));
         assertEquals(384, sizes.columns(0.1));
@@ -114,9 +114,9 @@ class OverlapRowsTest {
 
     @Test
     void columnsStayWithinBoundsWhateverTheNoise() {
-        assertEquals(8, new OverlapSizes(1, 16, 260, 128, 1380).columns(1));
-        assertEquals(4096, new OverlapSizes(1e9, 16, 260, 128, 1380).columns(0.1));
-        long tilted = new OverlapSizes(420, 16, 1400, 128, 1380).columns(0.5);
+        assertEquals(8, new OverlapCase.Sizes(1, 260, 1380).columns(1));
+        assertEquals(4096, new OverlapCase.Sizes(1e9, 260, 1380).columns(0.1));
+        long tilted = new OverlapCase.Sizes(420, 1400, 1380).columns(0.5);
         assertTrue(tilted >= 8 && tilted <= 4096, "columns " + tilted);
     }
 }
