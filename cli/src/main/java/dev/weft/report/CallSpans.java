@@ -37,6 +37,9 @@ public final class CallSpans {
     /** Rows of a source that a rank multiplies. */
     private record Rows(int rank, int source) {}
 
+    /** A span with its rank and the kind of its track. */
+    private record Placed(int rank, TrackKind track, Timeline.Span span) {}
+
     /** What the worker of a track does. */
     public enum TrackKind {
         CALLER,
@@ -53,7 +56,7 @@ public final class CallSpans {
     }
 
     private final List<RankSpans> ranks = new ArrayList<>();
-    private final List<Timeline.Span> spans = new ArrayList<>();
+    private final List<Placed> spans = new ArrayList<>();
     private final List<NamedCall> calls = new ArrayList<>();
     private final boolean summed;
     private final int worldSize;
@@ -151,12 +154,13 @@ public final class CallSpans {
         for (Timeline.Track track : rank.timeline().tracks()) {
             List<Timeline.Span> own =
                     track.spans().stream().map(span -> inWorld(span, startNs, worldRank)).toList();
-            spans.addAll(own);
+            TrackKind kind = TrackKind.of(track.name());
+            own.forEach(span -> spans.add(new Placed(rank.rank(), kind, span)));
             tracks.add(new Timeline.Track(track.name(), own));
         }
         long end = startNs + rank.timeline().elapsedNs();
         for (int i = firstSpan; i < spans.size(); i++) {
-            end = Math.max(end, spans.get(i).endNs());
+            end = Math.max(end, span(i).endNs());
         }
         endNs = Math.max(endNs, end);
         ranks.add(
@@ -217,6 +221,7 @@ public final class CallSpans {
     boolean isWhole() {
         return ranks.size() == members
                 && spans.stream()
+                        .map(Placed::span)
                         .noneMatch(span -> span.kind() == Timeline.Kind.TRANSFER && span.to() < 0);
     }
 
@@ -224,15 +229,12 @@ public final class CallSpans {
     double columnParts() {
         long multiplied = 0;
         Map<Rows, Long> ends = new HashMap<>();
-        for (RankSpans rank : ranks) {
-            for (Timeline.Track track : rank.tracks()) {
-                for (Timeline.Span span : track.spans()) {
-                    if (span.kind() == Timeline.Kind.COMPUTE) {
-                        multiplied += span.rows();
-                        Rows source = new Rows(rank.rank(), span.source());
-                        ends.merge(source, span.firstRow() + span.rows(), Math::max);
-                    }
-                }
+        for (Placed placed : spans) {
+            Timeline.Span span = placed.span();
+            if (span.kind() == Timeline.Kind.COMPUTE) {
+                multiplied += span.rows();
+                Rows source = new Rows(placed.rank(), span.source());
+                ends.merge(source, span.firstRow() + span.rows(), Math::max);
             }
         }
         long rows = ends.values().stream().mapToLong(end -> end).sum();
@@ -244,7 +246,21 @@ public final class CallSpans {
     }
 
     public Timeline.Span span(int number) {
-        return spans.get(number);
+        return spans.get(number).span();
+    }
+
+    int rankOf(int number) {
+        return spans.get(number).rank();
+    }
+
+    boolean isInLane(int number) {
+        return spans.get(number).track() == TrackKind.LANE;
+    }
+
+    /** The rank whose rows a transfer moves. */
+    int senderOf(int number) {
+        Timeline.Span span = span(number);
+        return span.to() == rankOf(number) ? span.peer() : rankOf(number);
     }
 
     /** When the last rank was done. */

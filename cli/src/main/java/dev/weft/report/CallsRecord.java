@@ -80,7 +80,8 @@ public record CallsRecord(
                         List.of(),
                         "Calls one after the other, and the program's own work between them.",
                         new Links(first.ranks, false, List.of()),
-                        List.of()));
+                        List.of()),
+                null);
     }
 
     private void requireLike(CallsRecord other) {

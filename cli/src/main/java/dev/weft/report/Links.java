@@ -41,17 +41,17 @@ public record Links(int ranks, boolean inPlace, List<Link> links) {
     /**
      * @param bytesPerRow the bytes of a row of A
      */
-    public static Links of(CallSpans call, SpanDependencies releases, double bytesPerRow) {
+    public static Links of(CallSpans call, double bytesPerRow) {
         // Several workers may read a row, each for its part of the columns.
         double bytesPerRead = bytesPerRow / call.columnParts();
         List<Link> moved = new ArrayList<>();
         List<Link> read = new ArrayList<>();
         for (int i = 0; i < call.size(); i++) {
             Timeline.Span span = call.span(i);
-            int rank = releases.rankOf(i);
+            int rank = call.rankOf(i);
             if (span.kind() == Kind.TRANSFER && span.to() >= 0) {
                 long ns = span.endNs() - span.startNs();
-                moved.add(new Link(releases.senderOf(i), span.to(), span.bytes(), 1, ns));
+                moved.add(new Link(call.senderOf(i), span.to(), span.bytes(), 1, ns));
             } else if (span.kind() == Kind.COMPUTE && span.source() != rank) {
                 long bytes = Math.round(span.rows() * bytesPerRead);
                 read.add(new Link(span.source(), rank, bytes, 1, 0));

@@ -31,28 +31,6 @@ public record RunRecord(
         ranks = List.copyOf(ranks);
     }
 
-    /** A record without predictions for another machine. */
-    public RunRecord(
-            Problem problem,
-            Execution execution,
-            Views views,
-            double flopsPerRank,
-            Verification verification,
-            List<Rank> ranks,
-            Environment environment,
-            String label) {
-        this(
-                problem,
-                execution,
-                views,
-                flopsPerRank,
-                verification,
-                ranks,
-                environment,
-                label,
-                null);
-    }
-
     /** A copy with predictions for another machine. */
     public RunRecord beside(Predicted newPredicted) {
         return with(label, newPredicted);

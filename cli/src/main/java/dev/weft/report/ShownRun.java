@@ -38,36 +38,6 @@ public record ShownRun(
      */
     public record Basis(String product, String setup) {}
 
-    /** A run that is not compared with others. */
-    public ShownRun(
-            String name,
-            String subtitle,
-            boolean simulated,
-            Verdict verdict,
-            String conclusion,
-            List<Fact> facts,
-            List<Detail> details,
-            List<View> views,
-            CallSpans call,
-            double bytesPerRow,
-            double flopsPerRow,
-            Analysis analysis) {
-        this(
-                name,
-                subtitle,
-                simulated,
-                verdict,
-                conclusion,
-                facts,
-                details,
-                views,
-                call,
-                bytesPerRow,
-                flopsPerRow,
-                analysis,
-                null);
-    }
-
     /** One of its views; null if it has none of that name. */
     View view(String key) {
         return views.stream().filter(view -> view.key().equals(key)).findFirst().orElse(null);
@@ -162,7 +132,7 @@ public record ShownRun(
                     CriticalPath.of(call, releases),
                     shares,
                     TimeShares.text(shares, call.endNs()),
-                    Links.of(call, releases, bytesPerRow),
+                    Links.of(call, bytesPerRow),
                     List.of());
         }
 

@@ -2,9 +2,7 @@ package dev.weft.report;
 
 import dev.weft.op.Timeline;
 import dev.weft.op.Timeline.Kind;
-import dev.weft.report.CallSpans.TrackKind;
 import java.util.ArrayList;
-import java.util.BitSet;
 import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
@@ -38,30 +36,14 @@ public final class SpanDependencies {
         private long mostRows;
     }
 
-    /** By number: the span's rank. */
-    private final int[] rankOf;
-
-    /** Numbers of what lanes did. */
-    private final BitSet inLanes = new BitSet();
-
     public SpanDependencies(CallSpans call) {
         this.call = call;
-        this.rankOf = new int[call.size()];
-        for (CallSpans.RankSpans rank : call.ranks()) {
-            int end = rank.firstSpan();
-            for (Timeline.Track track : rank.tracks()) {
-                boolean lane = TrackKind.of(track.name()) == TrackKind.LANE;
-                inLanes.set(end, end + track.spans().size(), lane);
-                end += track.spans().size();
-            }
-            for (int i = rank.firstSpan(); i < end; i++) {
-                rankOf[i] = rank.rank();
-                Timeline.Span span = call.span(i);
-                if (span.kind() == Kind.TRANSFER && span.to() >= 0) {
-                    add(i, new Place(span.to(), span.source()), arrivals);
-                } else if (call.summed() && span.kind() == Kind.COMPUTE) {
-                    add(i, new Place(rank.rank(), span.source()), products);
-                }
+        for (int i = 0; i < call.size(); i++) {
+            Timeline.Span span = call.span(i);
+            if (span.kind() == Kind.TRANSFER && span.to() >= 0) {
+                add(i, new Place(span.to(), span.source()), arrivals);
+            } else if (call.summed() && span.kind() == Kind.COMPUTE) {
+                add(i, new Place(call.rankOf(i), span.source()), products);
             }
         }
         Comparator<Integer> byRow = Comparator.comparingLong(i -> call.span(i).firstRow());
@@ -75,16 +57,6 @@ public final class SpanDependencies {
         spans.mostRows = Math.max(spans.mostRows, call.span(number).rows());
     }
 
-    public int rankOf(int number) {
-        return rankOf[number];
-    }
-
-    /** The rank whose rows a transfer moves. */
-    int senderOf(int number) {
-        Timeline.Span span = call.span(number);
-        return span.to() == rankOf[number] ? span.peer() : rankOf[number];
-    }
-
     /** Numbers of the spans that had to end before this one could begin; empty for own rows. */
     public int[] releasedBy(int number) {
         Timeline.Span span = call.span(number);
@@ -92,13 +64,14 @@ public final class SpanDependencies {
             return sumsReleasing(number, span);
         }
         return switch (span.kind()) {
-            case COMPUTE -> landed(arrivals, new Place(rankOf[number], span.source()), span, -1);
+            case COMPUTE ->
+                    landed(arrivals, new Place(call.rankOf(number), span.source()), span, -1);
             case TRANSFER ->
                     span.to() < 0
                             ? NONE
                             : landed(
                                     arrivals,
-                                    new Place(senderOf(number), span.source()),
+                                    new Place(call.senderOf(number), span.source()),
                                     span,
                                     span.chunk());
             case STAGE, WAIT -> NONE;
@@ -110,11 +83,11 @@ public final class SpanDependencies {
         if (!moves && span.kind() != Kind.COMPUTE) {
             return NONE;
         }
-        Place place = new Place(moves ? senderOf(number) : rankOf[number], span.source());
+        Place place = new Place(moves ? call.senderOf(number) : call.rankOf(number), span.source());
         return IntStream.concat(
                         IntStream.of(landed(arrivals, place, span, -1)),
                         IntStream.of(
-                                moves || inLanes.get(number)
+                                moves || call.isInLane(number)
                                         ? landed(products, place, span, -1)
                                         : NONE))
                 .filter(i -> call.span(i).startNs() < span.startNs())

@@ -38,26 +38,6 @@ public record Views(
     /** Fewer rounds have no meaningful noise. */
     static final int FEWEST_ROUNDS = 3;
 
-    /** Weft's own views. */
-    public Views(
-            Samples computeOnly,
-            Samples commOnly,
-            Samples sequential,
-            Samples sequentialComm,
-            Samples sequentialCompute,
-            Samples pipelined,
-            boolean predicted) {
-        this(
-                computeOnly,
-                commOnly,
-                sequential,
-                sequentialComm,
-                sequentialCompute,
-                pipelined,
-                predicted,
-                null);
-    }
-
     /** Whether they are the Ascend example's. */
     public boolean ofExample() {
         return baseline != null;

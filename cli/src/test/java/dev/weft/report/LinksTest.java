@@ -22,7 +22,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 class LinksTest {
 
     private static Links links(CallSpans call) {
-        return Links.of(call, new SpanDependencies(call), Calls.BYTES_PER_ROW);
+        return Links.of(call, Calls.BYTES_PER_ROW);
     }
 
     @Test

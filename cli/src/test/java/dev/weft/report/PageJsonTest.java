@@ -56,6 +56,7 @@ class PageJsonTest {
                         made.verification(),
                         bare,
                         made.environment(),
+                        null,
                         null);
         Object page = tree(PageData.of(RunView.withoutAdvice(record, "bare")));
         assertNull(JsonText.at(page, "runs.0.timeline"));
@@ -196,6 +197,7 @@ class PageJsonTest {
                         null,
                         0,
                         0,
+                        null,
                         null);
         assertNull(JsonText.at(tree(PageData.of(spanless)), "runs.0.timeline"));
     }

@@ -191,13 +191,15 @@ public final class RecordMaker {
                         samples(sequentialUs - computeUs),
                         samples(computeUs),
                         pipelined,
-                        machine != null),
+                        machine != null,
+                        null),
                 2.0 * K * 16 * SHARD_ROWS * ranks,
                 verification,
                 all,
                 new RunRecord.Environment(
                         "0.2.0", "25", "Linux", "amd64", 2, "2025-11-15T12:00:00Z"),
-                label);
+                label,
+                null);
     }
 
     private static Samples samples(double us) {
@@ -274,6 +276,7 @@ public final class RecordMaker {
                 made.verification(),
                 List.of(made.ranks().getLast()),
                 made.environment(),
+                null,
                 null);
     }
 

@@ -56,8 +56,8 @@ class SpanDependenciesTest {
         assertArrayEquals(numbers(0), releasedBy(call, 4));
         assertArrayEquals(numbers(0, 1), releasedBy(call, 5), "rows of two chunks");
         assertArrayEquals(numbers(1, 2), releasedBy(call, 6));
-        assertEquals(0, new SpanDependencies(call).senderOf(0));
-        assertEquals(1, new SpanDependencies(call).rankOf(0));
+        assertEquals(0, call.senderOf(0));
+        assertEquals(1, call.rankOf(0));
     }
 
     @Test
@@ -78,7 +78,7 @@ class SpanDependenciesTest {
         assertArrayEquals(numbers(), releasedBy(call, 3), "a wait needs nothing");
         assertArrayEquals(numbers(1), releasedBy(call, 4), "whatever the order of the chunks");
         assertArrayEquals(numbers(0), releasedBy(call, 5));
-        assertEquals(0, new SpanDependencies(call).senderOf(0));
+        assertEquals(0, call.senderOf(0));
     }
 
     /** Rank 0's chunks go to rank 1 and from there to rank 2; the last hop is a pull. */
@@ -100,8 +100,8 @@ class SpanDependenciesTest {
         assertArrayEquals(numbers(3), releasedBy(call, 5), "a pull from one that was passed it");
         assertArrayEquals(numbers(5), releasedBy(call, 6));
         SpanDependencies releases = new SpanDependencies(call);
-        assertEquals(1, releases.senderOf(2));
-        assertEquals(2, releases.senderOf(5));
+        assertEquals(1, call.senderOf(2));
+        assertEquals(2, call.senderOf(5));
     }
 
     /** Chunks 0 and 1 have the first rows, 2 and 3 the next ones. */
@@ -171,7 +171,7 @@ class SpanDependenciesTest {
                         2);
         assertArrayEquals(numbers(0), releasedBy(call, 1));
         assertArrayEquals(numbers(2), releasedBy(call, 3));
-        assertEquals(2, new SpanDependencies(call).senderOf(2));
+        assertEquals(2, call.senderOf(2));
     }
 
     @Test
@@ -208,14 +208,14 @@ class SpanDependenciesTest {
         for (int i = 0; i < call.size(); i++) {
             Timeline.Span span = call.span(i);
             int[] needed = releases.releasedBy(i);
-            if (span.kind() == Kind.COMPUTE && span.source() != releases.rankOf(i)) {
+            if (span.kind() == Kind.COMPUTE && span.source() != call.rankOf(i)) {
                 long covered = 0;
                 for (int number : needed) {
                     covered += overlap(span, call.span(number));
-                    assertEquals(releases.rankOf(i), call.span(number).to());
+                    assertEquals(call.rankOf(i), call.span(number).to());
                 }
                 assertEquals(span.rows() * columnChunks, covered, span::toString);
-            } else if (span.kind() == Kind.TRANSFER && releases.senderOf(i) != span.source()) {
+            } else if (span.kind() == Kind.TRANSFER && call.senderOf(i) != span.source()) {
                 assertEquals(1, needed.length, "the hop before " + span);
                 assertTrue(call.span(needed[0]).chunk() == span.chunk(), span::toString);
             } else {

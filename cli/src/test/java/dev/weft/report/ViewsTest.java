@@ -27,7 +27,8 @@ class ViewsTest {
     }
 
     private static Views measured(Samples sequential, Samples pipelined) {
-        return new Views(us(100.0), us(40.0), sequential, us(40.0), us(100.0), pipelined, false);
+        return new Views(
+                us(100.0), us(40.0), sequential, us(40.0), us(100.0), pipelined, false, null);
     }
 
     @Test

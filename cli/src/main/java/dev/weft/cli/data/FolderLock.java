@@ -5,7 +5,6 @@ import dev.weft.cli.console.RunFailedException;
 import dev.weft.cli.console.UsageException;
 import dev.weft.files.PidNamespace;
 import dev.weft.telemetry.Fallback;
-
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;

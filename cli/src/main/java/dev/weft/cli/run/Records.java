@@ -88,6 +88,7 @@ public final class Records {
                 verification,
                 ranks,
                 environment(),
+                null,
                 null);
     }
 
@@ -145,6 +146,7 @@ public final class Records {
                 verification,
                 spans ? priced.ranks() : List.of(),
                 environment(),
+                null,
                 null);
     }
 

@@ -44,7 +44,8 @@ public final class PredictedViews {
                 samples(sequential.gatherNs()),
                 samples(sequential.ns() - sequential.gatherNs()),
                 samples(call.ns()),
-                true);
+                true,
+                null);
     }
 
     /** One sample is as good as many. */

@@ -9,7 +9,6 @@ import dev.weft.tensor.DType;
 import dev.weft.tune.Calibration;
 import dev.weft.tune.Effort;
 import dev.weft.tune.HostModel;
-
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.channels.FileChannel;

@@ -164,6 +164,6 @@ public final class GatherCommand extends SourceCommand<GatherRun> {
     Views predicted(PlanSearch search, Candidate chosen, Prediction call) {
         Samples none = PredictedViews.samples(0);
         Samples all = PredictedViews.samples(call.ns());
-        return new Views(none, all, all, all, none, all, true);
+        return new Views(none, all, all, all, none, all, true, null);
     }
 }

@@ -161,7 +161,8 @@ record GatherReport(GatherRun run, RunRecord record, int programs) {
                 call,
                 bytesPerRow,
                 0,
-                ShownRun.Analysis.of(call, bytesPerRow, CallSpans.TrackKind.LANE));
+                ShownRun.Analysis.of(call, bytesPerRow, CallSpans.TrackKind.LANE),
+                null);
     }
 
     private Verdict verdict() {
