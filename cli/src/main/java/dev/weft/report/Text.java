@@ -18,7 +18,7 @@ public final class Text {
         return ns >= 1e6 ? text("%.3f ms", ns / 1e6) : text("%.1f us", ns / 1e3);
     }
 
-    static String bytes(double bytes) {
+    public static String bytes(double bytes) {
         String[] units = {"B", "KiB", "MiB", "GiB", "TiB"};
         int unit = 0;
         while (bytes >= 1024 && unit < units.length - 1) {

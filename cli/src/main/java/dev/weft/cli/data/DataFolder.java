@@ -75,8 +75,7 @@ public record DataFolder(Path folder, ProblemSpec spec) {
             return false;
         }
         String text = OwnFiles.readStamp(stamp);
-        return (text.equals(DataStamp.write(spec, withGolden))
-                        || text.equals(DataStamp.writeFirst(spec, withGolden)))
+        return text.equals(DataStamp.write(spec, withGolden))
                 && OwnFiles.inputNames(spec.ranks(), withGolden).stream()
                         .allMatch(name -> Files.isRegularFile(folder.resolve(name)));
     }

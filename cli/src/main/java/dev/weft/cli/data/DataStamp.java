@@ -17,9 +17,6 @@ public final class DataStamp {
 
     private static final String FORMAT = "weft-data-2";
 
-    /** The format of earlier versions, which left inputs of other problems next to their own. */
-    private static final String FIRST_FORMAT = "weft-data-1";
-
     /** While files are being written, or after the writer was killed. */
     private static final String UNFINISHED = "weft-data-unfinished";
 
@@ -60,11 +57,6 @@ public final class DataStamp {
         return groups.isEqual(spec.ranks()) ? groups.count() : groups;
     }
 
-    /** The stamp that earlier versions wrote. */
-    static String writeFirst(ProblemSpec spec, boolean withGolden) {
-        return write(spec, withGolden).replace(FORMAT, FIRST_FORMAT);
-    }
-
     /** Written before files of that many ranks are made or deleted. */
     static String unfinished(int ranks, boolean golden) {
         return "format " + UNFINISHED + "\nranks " + ranks + "\ngolden " + golden + "\n";
@@ -74,9 +66,8 @@ public final class DataStamp {
      * The files that a stamp covers.
      *
      * @param golden whether golden is among them
-     * @param leavesOthers whether inputs of further ranks may be there, which no stamp covers
      */
-    record Extent(int ranks, boolean golden, boolean leavesOthers) {}
+    record Extent(int ranks, boolean golden) {}
 
     /** Null if the text is not a stamp. */
     static Extent extent(String text) {
@@ -84,13 +75,12 @@ public final class DataStamp {
         String format = fields.getOrDefault("format", "");
         String ranks = fields.getOrDefault("ranks", "");
         String golden = fields.getOrDefault("golden", "");
-        if (!List.of(FORMAT, FIRST_FORMAT, UNFINISHED).contains(format)
+        if (!List.of(FORMAT, UNFINISHED).contains(format)
                 || !ranks.matches("[0-9]{1,4}")
                 || !golden.matches("true|false")) {
             return null;
         }
-        return new Extent(
-                Integer.parseInt(ranks), golden.equals("true"), format.equals(FIRST_FORMAT));
+        return new Extent(Integer.parseInt(ranks), golden.equals("true"));
     }
 
     private static Map<String, String> fields(String text) {
@@ -116,8 +106,8 @@ public final class DataStamp {
         if (UNFINISHED.equals(fields.get("format"))) {
             throw new UsageException("the data was not finished: run gen-data or run again");
         }
-        if (!List.of(FORMAT, FIRST_FORMAT).contains(fields.getOrDefault("format", ""))) {
-            throw new UsageException("expected format " + FORMAT + " or " + FIRST_FORMAT);
+        if (!FORMAT.equals(fields.get("format"))) {
+            throw new UsageException("expected format " + FORMAT);
         }
         boolean summed = !op.equals(ProblemSpec.GATHER);
         if (summed != fields.containsKey(K_PARTS)) {

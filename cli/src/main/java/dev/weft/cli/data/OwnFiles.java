@@ -6,7 +6,6 @@ import java.io.InputStream;
 import java.nio.ByteBuffer;
 import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
@@ -105,18 +104,7 @@ public record OwnFiles(Path folder) {
         if (extent == null) {
             throw foreign(STAMP);
         }
-        Set<String> names = inputNames(extent.ranks(), extent.golden());
-        if (extent.leavesOthers()) {
-            try (DirectoryStream<Path> all = Files.newDirectoryStream(folder, "pe_*.bin")) {
-                for (Path file : all) {
-                    String name = file.getFileName().toString();
-                    if (INPUT.matcher(name).matches()) {
-                        names.add(name);
-                    }
-                }
-            }
-        }
-        return names;
+        return inputNames(extent.ranks(), extent.golden());
     }
 
     /** Outputs of the previous run, complete or not. */
@@ -129,11 +117,6 @@ public record OwnFiles(Path folder) {
         Matcher first = OUTPUT_STAMP_LINE.matcher(lines.isEmpty() ? "" : lines.getFirst());
         if (!first.matches()) {
             throw foreign(OUTPUT_STAMP);
-        }
-        if (lines.size() == 1) {
-            // Earlier versions listed no names, and had deleted all others.
-            int ranks = Integer.parseInt(first.group(3));
-            return outputNames(IntStream.range(0, ranks), true, true);
         }
         Set<String> names = new LinkedHashSet<>(lines.subList(1, lines.size()));
         if (!names.stream().allMatch(name -> OUTPUT.matcher(name).matches())) {

@@ -1,11 +1,10 @@
 package dev.weft.cli.data;
 
-import static dev.weft.report.Text.text;
-
 import com.sun.management.OperatingSystemMXBean;
 import dev.weft.cli.console.Console;
 import dev.weft.cli.console.UsageException;
 import dev.weft.fabric.memory.ShmJob;
+import dev.weft.report.Text;
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
@@ -49,7 +48,7 @@ public final class Room {
                 throw new UsageException(
                         "--data-dir %s: the problem needs %s there, %s are free: expected a smaller"
                                 + " problem, or a folder on another disk",
-                        dataFolder, size(folder), size(free));
+                        dataFolder, Text.bytes(folder), Text.bytes(free));
             }
             Path shm = ShmJob.sharedMemory();
             if (shared > 0 && shared > free(shm)) {
@@ -57,12 +56,12 @@ public final class Room {
                         "--launcher processes: the problem needs at least %s of shared memory, %s"
                                 + " are free in %s: expected a smaller problem, --launcher threads,"
                                 + " or another folder in WEFT_SHM_DIR",
-                        size(shared), size(free(shm)), shm);
+                        Text.bytes(shared), Text.bytes(free(shm)), shm);
             }
             if (Math.max(memory, folder) >= WORTH_TELLING) {
                 console.info(
                         "Needs at least %s of memory, and %s in %s"
-                                .formatted(size(memory), size(folder), dataFolder));
+                                .formatted(Text.bytes(memory), Text.bytes(folder), dataFolder));
             }
         }
     }
@@ -74,7 +73,7 @@ public final class Room {
             throw new UsageException(
                     "the problem needs at least %s of memory, this host has %s left: expected a"
                             + " smaller problem",
-                    size(bytes), size(left));
+                    Text.bytes(bytes), Text.bytes(left));
         }
     }
 
@@ -105,14 +104,5 @@ public final class Room {
         // Not a FileStore, which some containers' mounts have none of. Some file systems say 0.
         long free = there.toFile().getUsableSpace();
         return free == 0 ? Double.POSITIVE_INFINITY : free;
-    }
-
-    private static String size(double bytes) {
-        if (bytes >= 0x1p30) {
-            return text("%.1f GiB", bytes / 0x1p30);
-        }
-        return bytes >= 0x1p20
-                ? text("%.1f MiB", bytes / 0x1p20)
-                : text("%.1f KiB", bytes / 0x1p10);
     }
 }

@@ -6,9 +6,11 @@ import dev.weft.cli.options.ProblemOptions;
 import dev.weft.cli.options.ProblemSpec;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
+import dev.weft.tensor.Matrix;
 import dev.weft.tensor.MatrixFiles;
 import dev.weft.tensor.MatrixFiles.Located;
 import java.io.IOException;
+import java.lang.foreign.Arena;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -18,6 +20,9 @@ import java.util.List;
 public record UserFiles(ProblemSpec spec, Located a, Located whole) implements FileOperands.Pieces {
 
     private static final String SAFETENSORS = ".safetensors";
+
+    /** Elements that are looked at in one go. */
+    private static final long BATCH = 1 << 18;
 
     /**
      * Finds both matrices. Shape and types come from the files if the options leave them open; raw
@@ -124,15 +129,24 @@ public record UserFiles(ProblemSpec spec, Located a, Located whole) implements F
                                             ? "fp32 and then to " + type.label()
                                             : type.label()));
         }
-        NotFinite found = NotFinite.in(file, type);
-        if (found.nan() + found.infinite() > 0) {
+        long nan = 0;
+        long infinite = 0;
+        long most = Math.max(1, BATCH / Math.max(1, file.cols()));
+        for (long row = 0; row < file.rows(); row += most) {
+            long rows = Math.min(most, file.rows() - row);
+            try (Arena arena = Arena.ofConfined()) {
+                Matrix batch = Matrix.allocate(arena, file.dtype(), rows, file.cols());
+                file.read(row, 0, batch);
+                for (float value : batch.converted(arena, type).toArray()) {
+                    nan += Float.isNaN(value) ? 1 : 0;
+                    infinite += Float.isInfinite(value) ? 1 : 0;
+                }
+            }
+        }
+        if (nan + infinite > 0) {
             remarks.add(
                     "%s has %d NaN and %d infinite elements of %d"
-                            .formatted(
-                                    name,
-                                    found.nan(),
-                                    found.infinite(),
-                                    file.rows() * file.cols()));
+                            .formatted(name, nan, infinite, file.rows() * file.cols()));
         }
     }
 

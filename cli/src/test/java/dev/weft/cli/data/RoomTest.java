@@ -23,7 +23,7 @@ class RoomTest {
     @CsvSource(
             delimiter = '|',
             value = {
-                "run --gm 1099511627776 --gk 64 | at least 4325376.0 GiB of memory, this host has",
+                "run --gm 1099511627776 --gk 64 | at least 4224.0 TiB of memory, this host has",
                 "run --gm 1099511627776 --launcher processes --gk 64 | of memory, this host has",
                 "run --gm 4 --gk 1 --gn 1099511627776 | of memory, this host has",
                 "run --gk 1099511627776 --op matmul-allreduce | of memory, this host has",

@@ -161,22 +161,6 @@ class UsersFilesTest {
                         .code());
     }
 
-    /** Stamps without names, and inputs of more ranks than the stamp tells of. */
-    @Test
-    void foldersOfEarlierVersionsGoOnWorking() throws IOException {
-        assertEquals(0, run("").code());
-        Path inputs = data().resolve("data.txt");
-        Files.writeString(inputs, Files.readString(inputs).replace("weft-data-2", "weft-data-1"));
-        Files.writeString(data().resolve("outputs.txt"), "fp32 2 normal\n");
-        Files.writeString(data().resolve("pe_2_a.bin"), "of an earlier run with 3 ranks");
-        assertEquals(0, weft("verify --data-dir " + data()).code());
-        assertTrue(run("").out().contains("Reusing"));
-        assertEquals(
-                0,
-                weft("run -n 3 --gm 24 --gk 32 --gn 16 --iterations 1 --data-dir " + data())
-                        .code());
-    }
-
     /** A matrix for --a or --b, in the format that the name says. */
     private String matrix(String name, long rows, long cols) throws IOException {
         Path file = folder.resolve(name);
