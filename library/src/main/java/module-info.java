@@ -97,6 +97,9 @@ module dev.weft {
     exports dev.weft.plan.cut to
             dev.weft.cli,
             dev.weft.compat;
+    exports dev.weft.plan.step to
+            dev.weft.cli,
+            dev.weft.compat;
     exports dev.weft.search to
             dev.weft.cli,
             dev.weft.compat;

@@ -1,5 +1,6 @@
 package dev.weft.report;
 
+import dev.weft.cli.simulate.SimTimelines;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.World;
 import dev.weft.op.AllGatherMatmul;
@@ -7,22 +8,19 @@ import dev.weft.op.AllGatherMatmulBuilder;
 import dev.weft.op.Timeline;
 import dev.weft.op.Timeline.Kind;
 import dev.weft.plan.Algorithm;
-import dev.weft.plan.Chunks;
 import dev.weft.plan.Hosts;
 import dev.weft.plan.Shards;
+import dev.weft.plan.cut.Cut;
+import dev.weft.search.PlanSearch;
+import dev.weft.search.Problem;
 import dev.weft.sim.Machines;
-import dev.weft.sim.Scenario;
-import dev.weft.sim.SimulatedView;
-import dev.weft.sim.Simulator;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import dev.weft.tensor.data.NormalData;
 import java.lang.foreign.Arena;
 import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
-import java.util.TreeMap;
 
 /** Calls to look at: of spans made by hand, of real ranks (threads), and of simulated ones. */
 final class Calls {
@@ -181,54 +179,25 @@ final class Calls {
 
     /** The same on a model of a machine. */
     static CallSpans simulated(String machine, Algorithm algorithm, Shards shards, int splits) {
-        Hosts hosts = Hosts.one(shards.ranks());
-        Chunks chunks = Chunks.bySplits(shards, K, splits, 256);
-        Scenario scenario =
-                new Scenario(
-                        algorithm.plans(chunks, 1, hosts),
-                        chunks,
-                        algorithm.isSymmetric(),
-                        hosts,
+        Problem problem =
+                new Problem(
+                        shards,
+                        K,
+                        List.of(16L),
                         DType.FP16,
                         DType.FP32,
-                        List.of(16L),
                         false,
                         0,
+                        1,
+                        new Cut(0, splits, 0),
+                        Hosts.one(shards.ranks()),
                         Map.of(),
                         null);
-        List<Map<String, List<Timeline.Span>>> tracks = new ArrayList<>();
-        for (int rank = 0; rank < shards.ranks(); rank++) {
-            tracks.add(new TreeMap<>());
-        }
-        Simulator.runEveryRank(
-                Machines.named(machine),
-                scenario,
-                SimulatedView.PIPELINED,
-                (rank, track, span) ->
-                        tracks.get(rank)
-                                .computeIfAbsent(track, name -> new ArrayList<>())
-                                .add(
-                                        new Timeline.Span(
-                                                Kind.valueOf(span.kind().name()),
-                                                span.source(),
-                                                span.peer(),
-                                                span.to(),
-                                                span.chunk(),
-                                                span.firstRow(),
-                                                span.rows(),
-                                                span.bytes(),
-                                                Math.round(span.startNs()),
-                                                Math.round(span.endNs()))));
+        PlanSearch search = new PlanSearch(Machines.named(machine), problem);
+        SimTimelines timelines = SimTimelines.of(search, search.candidate(algorithm));
         RunRecord.Rank[] ranks = new RunRecord.Rank[shards.ranks()];
         for (int rank = 0; rank < ranks.length; rank++) {
-            List<Timeline.Track> sorted = new ArrayList<>();
-            tracks.get(rank)
-                    .forEach(
-                            (name, spans) -> {
-                                spans.sort(Comparator.comparingLong(Timeline.Span::startNs));
-                                sorted.add(new Timeline.Track(name, List.copyOf(spans)));
-                            });
-            ranks[rank] = rank(rank, 0, sorted.toArray(Timeline.Track[]::new));
+            ranks[rank] = rank(rank, 0, timelines.of(rank).tracks().toArray(Timeline.Track[]::new));
         }
         return call(ranks);
     }

@@ -10,34 +10,61 @@ import dev.weft.plan.step.Signal;
 import dev.weft.plan.step.Step;
 import dev.weft.plan.step.StepPlan;
 import dev.weft.plan.step.Worker;
+import java.util.AbstractList;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.stream.IntStream;
 
 /**
- * Writes gathers as steps. The words of a rank: one for each chunk of all shards, raised when the
- * chunk has arrived there; one for each of its row blocks, raised when it is multiplied; and one
- * for the whole gather. So one rank's steps are written without those of all others.
+ * Writes gathers as steps. The words of a rank: one for each chunk of all shards, from its own
+ * shard on, raised when the chunk has arrived there; one for each of its row blocks, raised when it
+ * is multiplied; and one for the whole gather. So one rank's steps are written without those of all
+ * others, and if all do the same, they use the same words.
  *
  * @param cols columns of C
+ * @param others plans of ranks; filled on demand
  * @param arrivals by rank and tag: what brings a chunk there; filled on demand
  */
-record GatherSteps(
-        List<RankPlan> plans, Chunks chunks, long cols, Map<Integer, Transfer[]> arrivals) {
+@SuppressWarnings("exports") // Programs cannot use steps yet.
+public record GatherSteps(
+        List<RankPlan> plans,
+        Chunks chunks,
+        long cols,
+        Map<Integer, RankPlan> others,
+        Map<Integer, Transfer[]> arrivals) {
 
     /** The first buffer after those of the caller. */
     private static final int ARRIVED = StepPlan.C + 1;
 
-    static List<StepPlan> of(List<RankPlan> plans, long cols) {
-        GatherSteps steps =
-                new GatherSteps(plans, plans.getFirst().chunks(), cols, new HashMap<>());
-        return IntStream.range(0, plans.size()).mapToObj(steps::plan).toList();
+    /** The plans as steps; each is written when it is asked for. */
+    public static List<StepPlan> of(List<RankPlan> plans, long cols) {
+        return new AbstractList<>() {
+            @Override
+            public StepPlan get(int rank) {
+                RankPlan plan = plans.get(rank);
+                return new GatherSteps(
+                                plans,
+                                plan.chunks(),
+                                cols,
+                                new HashMap<>(Map.of(rank, plan)),
+                                new HashMap<>())
+                        .plan(rank);
+            }
+
+            @Override
+            public int size() {
+                return plans.size();
+            }
+        };
+    }
+
+    private RankPlan planOf(int rank) {
+        return others.computeIfAbsent(rank, plans::get);
     }
 
     private StepPlan plan(int rank) {
-        RankPlan plan = plans.get(rank);
+        RankPlan plan = planOf(rank);
         List<Worker> workers = new ArrayList<>();
         for (Lane lane : plan.lanes()) {
             List<Step> steps = new ArrayList<>();
@@ -86,11 +113,11 @@ record GatherSteps(
         Chunk chunk = chunks.chunk(transfer.source(), transfer.chunk());
         List<Signal> waits = new ArrayList<>();
         if (transfer.isForward()) {
-            waits.add(arrival(plans.get(transfer.from()), transfer.tag()));
+            waits.add(arrival(transfer.from(), transfer.tag()));
         }
         int slot = transfer.slot();
         if (plan.storage() == Storage.PING_PONG) {
-            waits.addAll(readersBefore(plans.get(transfer.to()), transfer, chunk));
+            waits.addAll(readersBefore(planOf(transfer.to()), transfer, chunk));
             if (transfer.isForward()) {
                 slot = slotOf(plan, transfer.source());
             }
@@ -102,7 +129,7 @@ record GatherSteps(
                 to,
                 chunks.shards().firstRow(transfer.source()) + chunk.firstRow(),
                 waits,
-                new Signal(plan.rank(), transfer.to(), transfer.tag(), 1));
+                arrival(transfer));
     }
 
     private static int slotOf(RankPlan plan, int source) {
@@ -140,7 +167,7 @@ record GatherSteps(
             waits.add(gathered(plan));
         } else if (arrives) {
             for (int i = 0; i < block.chunkCount(); i++) {
-                waits.add(arrival(plan, chunks.tag(source, block.firstChunk() + i)));
+                waits.add(arrival(rank, chunks.tag(source, block.firstChunk() + i)));
             }
         }
         int at = inPlace ? source : rank;
@@ -158,7 +185,7 @@ record GatherSteps(
                 plan.pacing().stepRows(),
                 chunks.shards().firstRow(source) + block.firstRow(),
                 waits,
-                multiplied(plan, index));
+                plan.storage() == Storage.PING_PONG ? multiplied(plan, index) : null);
     }
 
     private Signal multiplied(RankPlan plan, int block) {
@@ -169,25 +196,29 @@ record GatherSteps(
         return new Signal(plan.rank(), plan.rank(), chunks.total() + plan.consumption().size(), 1);
     }
 
-    private static List<Signal> arrivals(RankPlan plan) {
+    private List<Signal> arrivals(RankPlan plan) {
         return plan.arrivals().stream()
                 .flatMap(lane -> lane.transfers().stream())
-                .map(GatherSteps::arrival)
+                .map(this::arrival)
                 .toList();
     }
 
     /** What says that a transfer has arrived. */
-    private static Signal arrival(Transfer transfer) {
+    private Signal arrival(Transfer transfer) {
         boolean put = transfer.initiator() == Transfer.Initiator.SENDER;
         int by = put ? transfer.from() : transfer.to();
-        return new Signal(by, transfer.to(), transfer.tag(), 1);
+        return new Signal(by, transfer.to(), word(transfer.to(), transfer.tag()), 1);
     }
 
-    private Signal arrival(RankPlan receiver, int tag) {
-        Transfer brings = arrivals.computeIfAbsent(receiver.rank(), r -> index(receiver))[tag];
+    private Signal arrival(int receiver, int tag) {
+        Transfer brings = arrivals.computeIfAbsent(receiver, r -> index(planOf(r)))[tag];
         return brings == null
-                ? new Signal(receiver.rank(), receiver.rank(), tag, 1)
+                ? new Signal(receiver, receiver, word(receiver, tag), 1)
                 : arrival(brings);
+    }
+
+    private int word(int rank, int tag) {
+        return Math.floorMod(tag - chunks.tag(rank, 0), chunks.total());
     }
 
     private Transfer[] index(RankPlan receiver) {

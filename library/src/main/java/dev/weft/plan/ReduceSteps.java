@@ -10,7 +10,8 @@ import java.util.List;
 import java.util.stream.IntStream;
 
 /** Writes reductions as steps. Ranks without a part of K multiply nothing. */
-final class ReduceSteps {
+@SuppressWarnings("exports") // Programs cannot use steps yet.
+public final class ReduceSteps {
 
     private final Reduction reduction;
     private final Reduction.Order order;
@@ -36,7 +37,7 @@ final class ReduceSteps {
      * @param chunks the chunks of C; the source gets the rows, or starts to pass them on
      * @param inner how K is spread over the ranks
      */
-    ReduceSteps(
+    public ReduceSteps(
             Reduction reduction,
             Reduction.Order order,
             Chunks chunks,
@@ -64,7 +65,8 @@ final class ReduceSteps {
         }
     }
 
-    List<StepPlan> plans() {
+    /** The plans of all ranks. */
+    public List<StepPlan> plans() {
         switch (reduction) {
             case DIRECT -> direct();
             case CHAIN, RING -> chain(Hosts.apart(ranks));
@@ -165,24 +167,26 @@ final class ReduceSteps {
         }
     }
 
-    /** Others' rows first, starting with the next rank's: they still have to travel. */
     private void mesh() {
         List<List<Part>> addends = new ArrayList<>();
         for (int owner = 0; owner < ranks; owner++) {
             addends.add(new ArrayList<>());
         }
         for (int rank : multiplying) {
-            for (int distance = 1; distance <= ranks; distance++) {
-                for (Chunk chunk : chunksOf((rank + distance) % ranks)) {
-                    multiply(rank, chunk, List.of(rank), false);
-                }
-            }
+            List<Chunk> order = othersFirst(rank);
+            order.forEach(chunk -> multiply(rank, chunk, List.of(rank), false));
             if (reduction == Reduction.SEQUENTIAL) {
                 builder.join(rank);
             }
-            for (int distance = 1; distance <= ranks; distance++) {
-                int owner = (rank + distance) % ranks;
-                addends.get(owner).add(toOwner(rank, owner));
+            for (int owner = 0; owner < ranks; owner++) {
+                addends.get(owner).add(atOwner(rank, owner));
+            }
+            for (Chunk chunk : order) {
+                Part arrived = addends.get(chunk.source()).getLast();
+                if (chunk.source() != rank) {
+                    Part to = arrived.rows(chunk.firstRow(), chunk.rows());
+                    builder.copy(rank, 0, of(sums, rank, chunk), to);
+                }
             }
         }
         for (int owner = 0; owner < ranks; owner++) {
@@ -192,23 +196,29 @@ final class ReduceSteps {
         }
     }
 
-    /** Sends the owner its rows; returns where it has them. */
-    private Part toOwner(int rank, int owner) {
-        if (rank == owner) {
-            return sums.get(rank).rows(rows.firstRow(owner), rows.rows(owner));
-        }
-        Part arrived =
-                builder.buffer(
+    /**
+     * Others' rows first, from the next rank's on: they still have to travel. Owners take turns, so
+     * that all links are busy.
+     */
+    private List<Chunk> othersFirst(int rank) {
+        List<Chunk> order = inTurn();
+        order.sort(
+                Comparator.comparing((Chunk chunk) -> chunk.source() == rank)
+                        .thenComparingInt(Chunk::index)
+                        .thenComparingInt(chunk -> Math.floorMod(chunk.source() - rank, ranks)));
+        return order;
+    }
+
+    /** Where the owner has the sums of {@code rank} for its rows. */
+    private Part atOwner(int rank, int owner) {
+        return rank == owner
+                ? sums.get(rank).rows(rows.firstRow(owner), rows.rows(owner))
+                : builder.buffer(
                         owner,
                         "sums of rank " + rank,
                         order == Reduction.Order.BY_RANK_BF16 ? Kind.ROUNDED_SUMS : Kind.SUMS,
                         rows.rows(owner),
                         cols);
-        for (Chunk chunk : chunksOf(owner)) {
-            Part to = arrived.rows(chunk.firstRow(), chunk.rows());
-            builder.copy(rank, 0, of(sums, rank, chunk), to);
-        }
-        return arrived;
     }
 
     private List<Chunk> chunksOf(int owner) {

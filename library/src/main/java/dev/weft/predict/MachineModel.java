@@ -1,7 +1,9 @@
 package dev.weft.predict;
 
 import dev.weft.plan.Chunks;
+import dev.weft.plan.GatherSteps;
 import dev.weft.plan.Hosts;
+import dev.weft.plan.Placements;
 import dev.weft.plan.PlanChecker;
 import dev.weft.plan.PlanWriter;
 import dev.weft.plan.RankPlan;
@@ -96,8 +98,9 @@ public final class MachineModel {
         PlanWriter writer = new MachinePlans(machine, guarded);
         Scenario scenario =
                 new Scenario(
-                        writer.plans(chunks, lanes, hosts),
-                        writer.cut(chunks),
+                        GatherSteps.of(writer.plans(chunks, lanes, hosts), n),
+                        Placements.gather(chunks.shards(), chunks.cols(), n),
+                        chunks.total(),
                         writer.isSymmetric(),
                         hosts,
                         dtype,
@@ -105,8 +108,7 @@ public final class MachineModel {
                         List.of(n),
                         false,
                         0,
-                        Map.of(),
-                        null);
+                        Map.of());
         Prediction whole = Simulator.run(machine, scenario, SimulatedView.PIPELINED);
         return new PredictedCall(
                 whole.ns(),

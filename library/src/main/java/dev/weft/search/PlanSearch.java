@@ -2,10 +2,13 @@ package dev.weft.search;
 
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunks;
+import dev.weft.plan.GatherSteps;
 import dev.weft.plan.Hosts;
+import dev.weft.plan.Placements;
 import dev.weft.plan.PlanChecker;
 import dev.weft.plan.PlanWriter;
 import dev.weft.plan.RankPlan;
+import dev.weft.plan.ReduceSteps;
 import dev.weft.plan.Reduction;
 import dev.weft.plan.Shards;
 import dev.weft.plan.cut.AscendChunkRule;
@@ -17,7 +20,6 @@ import dev.weft.sim.Prediction;
 import dev.weft.sim.Scenario;
 import dev.weft.sim.SimulatedView;
 import dev.weft.sim.Simulator;
-import dev.weft.sim.Sums;
 import dev.weft.sim.TileEngine;
 import dev.weft.sim.Wiring;
 import dev.weft.tensor.DType;
@@ -411,9 +413,23 @@ public record PlanSearch(Machine machine, Problem problem) {
                     "%s transfers of sums between %s ranks: expected at most %s, of fewer ranks or larger chunks"
                             .formatted(transfers, problem.ranks(), mostTransfers()));
         }
+        Sums sums = problem.sums();
+        long n = problem.allColumns();
         return new Scenario(
-                writer.plans(chunks, candidate.lanes(), hosts()),
-                chunks,
+                sums == null
+                        ? GatherSteps.of(writer.plans(chunks, candidate.lanes(), hosts()), n)
+                        : new ReduceSteps(
+                                        Reduction.of(writer.label()),
+                                        sums.order(),
+                                        chunks,
+                                        sums.inner(),
+                                        sums.all(),
+                                        hosts())
+                                .plans(),
+                sums == null
+                        ? Placements.gather(problem.shards(), problem.k(), n)
+                        : Placements.reduce(problem.shards(), sums.inner(), n, sums.all()),
+                chunks.total(),
                 writer.isSymmetric(),
                 hosts(),
                 problem.aType(),
@@ -421,8 +437,7 @@ public record PlanSearch(Machine machine, Problem problem) {
                 problem.columns(),
                 problem.keepGathered(),
                 problem.workers(),
-                problem.slowRanks(),
-                problem.sums());
+                problem.slowRanks());
     }
 
     /** What every rank does; proved if Weft has not written it. */

@@ -5,7 +5,6 @@ import dev.weft.plan.PlanWriter;
 import dev.weft.plan.Reduction;
 import dev.weft.plan.Shards;
 import dev.weft.plan.cut.Cut;
-import dev.weft.sim.Sums;
 import dev.weft.tensor.DType;
 import java.util.List;
 import java.util.Map;

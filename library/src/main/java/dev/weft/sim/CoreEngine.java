@@ -14,6 +14,7 @@ import java.util.Map;
  *     they share execution units
  * @param costs by the type of A
  * @param blockUs the time of each product besides its elements
+ * @param inCalls what copies and sums cost in a call
  */
 public record CoreEngine(
         int cores,
@@ -21,8 +22,75 @@ public record CoreEngine(
         Map<DType, Costs> costs,
         double blockUs,
         long rowQuantum,
-        long blockRows)
+        long blockRows,
+        CallCosts inCalls)
         implements Engine {
+
+    /** An engine of which only products have been measured. */
+    public CoreEngine(
+            int cores,
+            double capacity,
+            Map<DType, Costs> costs,
+            double blockUs,
+            long rowQuantum,
+            long blockRows) {
+        this(cores, capacity, costs, blockUs, rowQuantum, blockRows, CallCosts.DEFAULTS);
+    }
+
+    /**
+     * What copies and sums cost in a call. Costs are in units of one core's time to copy an
+     * element.
+     *
+     * @param copyRate the rate of copies in a call, as a part of that of bare copies: they
+     *     overwrite rows that are still in the cache of a core that multiplied them
+     * @param store to write a sum after a product: unlike a probe's, many columns do not stay in a
+     *     near cache
+     * @param resume to read a sum before a product, if another core has written it
+     * @param addition to add two sums
+     * @param finish to turn a sum into an element of C of the same type
+     * @param rounding to turn it into one of 16 bits, or to round it
+     */
+    public record CallCosts(
+            double copyRate,
+            double store,
+            double resume,
+            double addition,
+            double finish,
+            double rounding) {
+
+        /**
+         * For files that have none. Costs were found on a two-core Neoverse N1, which copies an
+         * element in 0.33 ns, from six of the calls of docs/results/prediction.md. Rates in files
+         * are those of copies in calls.
+         */
+        public static final CallCosts DEFAULTS = new CallCosts(1, 0.7, 2, 3.3, 2.4, 8);
+
+        /**
+         * For machines whose bare copies have been measured: in 30 runs on two cores with AVX-512,
+         * gathers took 1.2 to 1.45 times as long as bare copies, with a median of 1.35.
+         */
+        public static final CallCosts OF_BARE_COPIES =
+                new CallCosts(
+                        0.75,
+                        DEFAULTS.store,
+                        DEFAULTS.resume,
+                        DEFAULTS.addition,
+                        DEFAULTS.finish,
+                        DEFAULTS.rounding);
+
+        public CallCosts {
+            if (!(copyRate > 0 && copyRate <= 1)
+                    || !(store >= 0)
+                    || !(resume >= 0)
+                    || !(addition >= 0)
+                    || !(finish >= 0)
+                    || !(rounding >= 0)) {
+                throw new IllegalArgumentException(
+                        "copies at %s of their rate, sums at %s, %s, %s, %s, %s copies: expected a rate above 0 up to 1 and nothing negative"
+                                .formatted(copyRate, store, resume, addition, finish, rounding));
+            }
+        }
+    }
 
     /**
      * @param gflops the rate of one core, in 10^9 operations a second
@@ -59,7 +127,7 @@ public record CoreEngine(
     CoreEngine part(double part) {
         int some = Math.max(1, (int) (cores * part));
         double work = Math.min(some, capacity * part);
-        return new CoreEngine(some, work, costs, blockUs, rowQuantum, blockRows);
+        return new CoreEngine(some, work, costs, blockUs, rowQuantum, blockRows, inCalls);
     }
 
     @Override
@@ -84,12 +152,12 @@ public record CoreEngine(
                                         cost.rowNs() / factor,
                                         cost.bNs() / factor,
                                         cost.outNs() / factor)));
-        return new CoreEngine(cores, capacity, faster, blockUs, rowQuantum, blockRows);
+        return new CoreEngine(cores, capacity, faster, blockUs, rowQuantum, blockRows, inCalls);
     }
 
     /** The same cores with another capacity. */
     public CoreEngine withCapacity(double newCapacity) {
-        return new CoreEngine(cores, newCapacity, costs, blockUs, rowQuantum, blockRows);
+        return new CoreEngine(cores, newCapacity, costs, blockUs, rowQuantum, blockRows, inCalls);
     }
 
     /** One core's time for rows x [k, n]; {@code far} if B comes from far memory each time. */

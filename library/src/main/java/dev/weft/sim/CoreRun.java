@@ -1,70 +1,72 @@
 package dev.weft.sim;
 
-import dev.weft.plan.Chunks;
-import dev.weft.plan.RankPlan;
-import dev.weft.plan.RankPlan.RowBlock;
 import dev.weft.plan.cut.Cut;
+import dev.weft.plan.step.Buffer;
+import dev.weft.plan.step.Step;
+import dev.weft.sim.Tasks.AddTask;
+import dev.weft.sim.Tasks.ProductTask;
 import dev.weft.tensor.DType;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.stream.IntStream;
+import java.util.Map;
+import java.util.Queue;
+import java.util.function.Function;
+import java.util.stream.Collectors;
 
 /**
- * Multiplies on a {@link CoreEngine}: the rank's workers take turns at row blocks, or parts of
- * their columns.
+ * Multiplies and adds on a {@link CoreEngine}: the rank's workers take turns at products, or parts
+ * of their columns. A worker that is free or waits takes sums that can be added first.
  */
 final class CoreRun extends ProductRun {
 
-    // What is done to an element of sums, in units of one core's time to copy it. Found on a
-    // two-core Neoverse N1, which copies one in 0.33 ns, from six of the calls of
-    // docs/results/prediction.md.
-
-    /** To write it after a product: unlike a probe's, many columns do not stay in a near cache. */
-    private static final double STORE = 0.7;
-
-    /** To read it before a product, if another core has written it. */
-    private static final double RESUME = 2;
-
-    private static final double ADDITION = 3.3;
-
-    /** To turn it into an element of C, of the same type or of 16 bits, or to round it. */
-    private static final double FINISH = 2.4;
-
-    private static final double ROUNDING = 8;
-
     private final CoreEngine engine;
     private final List<Worker> workers = new ArrayList<>();
-    private final List<Worker> waiting = new ArrayList<>();
 
-    /** Rows that are worth a separate product while others are late; 0 for none. */
-    private final long stepRows;
-
-    private final List<Long> partsOfK;
-
-    /** The number of pieces that a row block is cut into for the workers. */
+    /** The number of pieces that a product is cut into for the workers. */
     private final int columnParts;
 
-    CoreRun(Simulation simulation, SimulatedRank rank) {
-        super(simulation, rank);
+    CoreRun(Simulation simulation, Tasks tasks, int rank, List<List<Step>> steps) {
+        super(simulation, tasks, rank, steps);
         this.engine = (CoreEngine) simulation.machine.engine();
         Scenario scenario = simulation.scenario;
-        this.partsOfK = scenario.partsOfK(rank.plan);
-        this.stepRows =
-                simulation.view == SimulatedView.PIPELINED ? rank.plan.pacing().stepRows() : 0;
-        int own = scenario.hosts().size(scenario.hosts().hostOf(rank.plan.rank()));
+        int own = scenario.hosts().size(scenario.hosts().hostOf(rank));
         int count = scenario.workers() > 0 ? scenario.workers() : Math.max(1, engine.cores() / own);
-        int programs = rank.plan.programs();
-        int ofProgram = Math.max(1, count / programs);
-        this.columnParts =
-                sums == null
-                        ? Cut.columnParts(
-                                scenario.chunks(), programs, ofProgram, scenario.columns())
-                        : Cut.sumColumnParts(rank.plan, ofProgram);
-        List<Blocks> blocks = IntStream.range(0, programs).mapToObj(Blocks::new).toList();
-        for (int i = 0; i < Math.max(programs, count); i++) {
-            int program = i % programs;
-            workers.add(new Worker(track(i / programs, program), blocks.get(program)));
+        int of = programs.size();
+        this.columnParts = of == 0 ? 1 : columnParts(Math.max(1, count / of));
+        List<Pieces> pieces = programs.stream().map(Pieces::new).toList();
+        for (int i = 0; of > 0 && i < Math.max(of, count); i++) {
+            workers.add(new Worker(track(i / of, i % of), pieces.get(i % of)));
         }
+    }
+
+    private int columnParts(int ofProgram) {
+        List<ProductTask> all =
+                programs.stream().flatMap(program -> program.products().stream()).toList();
+        List<Long> columns = simulation.scenario.columns();
+        if (all.stream().anyMatch(ProductTask::isSummed)) {
+            long cols = columns.stream().mapToLong(n -> n).sum();
+            return Cut.sumColumnParts(all.size(), cols, ofProgram);
+        }
+        Map<Integer, Long> blocks =
+                all.stream()
+                        .map(ProductTask::owner)
+                        .collect(Collectors.groupingBy(Function.identity(), Collectors.counting()));
+        long most = blocks.values().stream().mapToLong(n -> n).max().orElse(0);
+        return Cut.columnParts(
+                mostRows(),
+                most / programs.size(),
+                all.size() / programs.size(),
+                ofProgram,
+                columns);
+    }
+
+    /** The most rows of A that a rank has. */
+    private long mostRows() {
+        return simulation.scenario.placement().ranks().stream()
+                .mapToLong(each -> each.a().count())
+                .max()
+                .orElse(0);
     }
 
     @Override
@@ -73,287 +75,296 @@ final class CoreRun extends ProductRun {
     }
 
     @Override
-    void arrived() {
-        for (int i = 0; i < waiting.size(); i++) {
-            if (waiting.get(i).isReady()) {
-                waiting.remove(i--).wake();
-            }
-        }
-    }
-
-    @Override
     double leastNs() {
-        return simulation.startNs + totalNs / workers.size();
+        return simulation.startNs + (workers.isEmpty() ? 0 : totalNs / workers.size());
     }
 
-    /** One core's time for rows of a block and a part of the columns. */
-    private double workNs(RowBlock block, long rows, int part) {
-        if (simulation.view == SimulatedView.COMM_ONLY) {
+    /** One core's time for rows of a product and a part of the columns. */
+    private double workNs(ProductTask product, long rows, int part) {
+        Scenario scenario = simulation.scenario;
+        if (simulation.view == SimulatedView.COMM_ONLY || scenario.columns().isEmpty()) {
             return 0;
         }
-        Scenario scenario = simulation.scenario;
-        RankPlan plan = rank.plan;
+        CoreEngine.CallCosts costs = engine.inCalls();
         double work = 0;
-        for (long k : partsOfK) {
-            for (long n : scenario.columns()) {
+        double sums = 0;
+        for (long n : product.columns()) {
+            long cols = n * (part + 1) / columnParts - n * part / columnParts;
+            sums += (double) rows * n / columnParts;
+            for (long k : product.parts()) {
                 boolean far = !simulation.machine.memory().keeps((double) k * n * Float.BYTES);
-                long cols = n * (part + 1) / columnParts - n * part / columnParts;
                 work += engine.productNs(scenario.aType(), rows, k, cols, far);
-                work += sums == null ? 0 : rows * (double) cols * STORE * copyNs();
+                work += product.isSummed() ? rows * (double) cols * costs.store() * copyNs() : 0;
             }
         }
-        if (sums != null) {
+        if (product.isSummed()) {
             double copies =
-                    (rank.arriving(tag(block, 0)) > 0 ? RESUME : 0)
-                            + (scenario.sums().areRounded() ? ROUNDING : 0);
-            work += (double) rows * scenario.chunks().cols() / columnParts * copies * copyNs();
+                    (product.resume() ? costs.resume() : 0)
+                            + (product.into() == Buffer.Kind.ROUNDED_SUMS ? costs.rounding() : 0);
+            work += sums * copies * copyNs();
         }
-        boolean fromShard =
-                block.source() == plan.rank() || plan.storage() == RankPlan.Storage.IN_PLACE;
-        double copyGbps = simulation.machine.node().coreGbps();
+        double copyGbps = copyGbps();
         if (scenario.keepGathered()
-                && fromShard
+                && product.from() == Buffer.Kind.A
                 && copyGbps > 0
                 && part == 0
                 && simulation.view == SimulatedView.PIPELINED) {
-            long k = scenario.chunks().cols();
-            work += (double) rows * k * scenario.aType().bytes() / copyGbps;
+            work += rows * product.k() * scenario.aType().bytes() / copyGbps;
         }
         return work * slowness;
     }
 
-    /** One core's time to add and finish rows. */
-    private double finishNs(SumSteps.Rows rows) {
-        double copies = ADDITION * sums.additions(rows);
-        if (sums.areFinished(rows)) {
-            copies += simulation.scenario.outType() == DType.FP32 ? FINISH : ROUNDING;
+    /** One core's time to add and finish. */
+    private double addNs(AddTask add) {
+        CoreEngine.CallCosts costs = engine.inCalls();
+        double copies = costs.addition() * add.additions();
+        if (add.finishes()) {
+            copies +=
+                    simulation.scenario.outType() == DType.FP32 ? costs.finish() : costs.rounding();
         }
-        return sums.elements(rows) * copies * copyNs() * slowness;
+        return add.elements() * copies * copyNs() * slowness;
+    }
+
+    private double copyGbps() {
+        return simulation.machine.node().coreGbps() * engine.inCalls().copyRate();
     }
 
     /** One core's time to copy an element of sums. */
     private double copyNs() {
-        double copyGbps = simulation.machine.node().coreGbps();
-        return copyGbps > 0 ? Float.BYTES / copyGbps : 0;
+        return copyGbps() > 0 ? Float.BYTES / copyGbps() : 0;
     }
 
-    /** The blocks of a program, which its workers take in turn, piece by piece. */
-    private final class Blocks {
+    /** A program's products, which its workers take in turn, piece by piece, and its additions. */
+    private final class Pieces {
 
-        private final List<RowBlock> order;
+        private final Program program;
 
-        /** By block. */
+        /** By product. */
         private final int[] donePieces;
 
-        /** By block: the earliest time at which its products could have been done. */
+        /** By product: the earliest time at which it could have been done. */
         private final double[] pathNs;
 
         private int next;
+        private final Queue<AddTask> ready = new ArrayDeque<>();
+        private int unadded;
+        private final List<Worker> waiting = new ArrayList<>();
 
-        Blocks(int program) {
-            this.order = ordered(program);
-            this.donePieces = new int[order.size()];
-            this.pathNs = new double[order.size()];
+        Pieces(Program program) {
+            this.program = program;
+            this.donePieces = new int[program.products().size()];
+            this.pathNs = new double[donePieces.length];
+            this.unadded = program.adds().size();
+            program.adds().forEach(add -> add.waits().whenAllHaveCome(() -> canBeAdded(add)));
+        }
+
+        private void canBeAdded(AddTask add) {
+            ready.add(add);
+            List.copyOf(waiting).forEach(Worker::wake);
         }
 
         /**
-         * The next piece, or -1. Pieces are numbered block after block, and within a block by
+         * The next piece, or -1. Pieces are numbered product after product, and within one by
          * parts.
          */
         int take() {
-            return next < order.size() * columnParts ? next++ : -1;
+            return next < donePieces.length * columnParts ? next++ : -1;
         }
 
-        RowBlock block(int piece) {
-            return order.get(piece / columnParts);
-        }
-
-        /** Notes the earliest time at which a piece could be done. */
-        void ends(int piece, double earliestNs) {
-            int block = piece / columnParts;
-            pathNs[block] = Math.max(pathNs[block], earliestNs);
-        }
-
-        double pathNs(int piece) {
-            return pathNs[piece / columnParts];
-        }
-
-        /** Whether it was the last of its block. */
-        boolean isLast(int piece) {
-            return ++donePieces[piece / columnParts] == columnParts;
+        /** Notes that a piece is done. */
+        void done(int piece) {
+            int index = piece / columnParts;
+            if (++donePieces[index] == columnParts) {
+                multiplied(program.products().get(index), pathNs[index]);
+            }
         }
     }
 
-    /** One thread that multiplies, as the executor's compute workers do. */
+    /** One thread that multiplies and adds, as the executor's workers do. */
     private final class Worker implements Station.Customer, Events.Action {
 
         private final String track;
-        private final Blocks blocks;
-        private int piece;
-        private RowBlock block;
-        private SumSteps.Rows finished;
-        private int chunk;
+        private final Pieces pieces;
+        private int piece = -1;
+        private ProductTask product;
+        private AddTask add;
+
+        /** The next of the product's waits. */
+        private int wait;
+
+        /** Columns of the last rows that have begun to come. */
+        private long cols;
+
+        private long completeRows;
         private long doneRows;
         private long rows;
+        private boolean waits;
         private double waitsSinceNs;
         private double beganNs;
         private double earliestNs;
 
-        Worker(String track, Blocks blocks) {
+        Worker(String track, Pieces pieces) {
             this.track = track;
-            this.blocks = blocks;
+            this.pieces = pieces;
         }
 
         @Override
         public void run(int detail) {
-            if (block == null) {
-                take();
-            } else {
-                proceed();
-            }
+            proceed();
         }
 
-        /** Takes whole rows, or else the next free piece. */
-        private void take() {
-            if (sums != null && finish()) {
+        /** Adds, or else multiplies what has come, or else waits. */
+        private void proceed() {
+            add = pieces.ready.poll();
+            if (add != null) {
+                beginAdd();
                 return;
             }
-            piece = blocks.take();
-            block = piece < 0 ? null : blocks.block(piece);
-            if (block != null) {
-                chunk = 0;
+            if (product == null) {
+                piece = pieces.take();
+                if (piece < 0) {
+                    if (pieces.unadded > 0) {
+                        await();
+                    }
+                    return;
+                }
+                product = pieces.program.products().get(piece / columnParts);
+                wait = 0;
+                cols = 0;
+                completeRows = 0;
                 doneRows = 0;
                 earliestNs = simulation.startNs;
-                proceed();
-            } else if (sums != null && sums.hasNext()) {
-                waitsSinceNs = simulation.events.now();
-                waiting.add(this);
+            }
+            if (!multiplies()) {
+                await();
+                product.waits().await(wait, this::wake);
             }
         }
 
-        /** Begins to finish whole rows, if there are any. */
-        private boolean finish() {
-            finished = sums.take();
-            if (finished != null) {
-                beganNs = simulation.events.now();
-                earliestNs = sums.pathNs(finished);
-                double workNs = finishNs(finished);
-                totalNs += workNs;
-                pathNs = Math.max(pathNs, earliestNs + workNs);
-                simulation.wires.cores(rank.plan.rank()).serve(this, workNs);
-            }
-            return finished != null;
+        private void beginAdd() {
+            pieces.unadded--;
+            beganNs = simulation.events.now();
+            double workNs = addNs(add);
+            totalNs += workNs;
+            pathNs = Math.max(pathNs, addPathNs() + workNs);
+            simulation.wires.cores(rank).serve(this, workNs);
         }
 
-        /** Continues with the block until something is multiplied or awaited. */
-        private void proceed() {
-            while (isReady()) {
-                if (gatherFirst) {
-                    chunk = block.chunkCount();
-                    multiply(block.rows());
-                    return;
+        private double addPathNs() {
+            return add.waits().pathNs(simulation.startNs);
+        }
+
+        /** Begins to multiply if all has come, or enough of it. */
+        private boolean multiplies() {
+            Waits waitsFor = product.waits();
+            for (; wait < waitsFor.words().length; wait++) {
+                if (waitsFor.missing(wait) == wait) {
+                    long quantum = engine.rowQuantum();
+                    long some = (completeRows - doneRows) / quantum * quantum;
+                    boolean enough = product.leastRows() > 0 && some >= product.leastRows();
+                    if (enough) {
+                        multiply(some);
+                    }
+                    return enough;
                 }
-                earliestNs = Math.max(earliestNs, rank.pathNs(tag(block, chunk)));
-                chunk++;
-                if (chunk == block.chunkCount()) {
-                    multiply(block.rows() - doneRows);
-                    return;
-                }
-                long quantum = engine.rowQuantum();
-                long ready = (completeRows() - doneRows) / quantum * quantum;
-                if (stepRows > 0 && ready >= stepRows && !isReady()) {
-                    multiply(ready);
-                    return;
+                Word word = waitsFor.words()[wait];
+                earliestNs = Math.max(earliestNs, word.pathNs);
+                cols += word.cols;
+                if (cols >= product.parts().getFirst()) {
+                    cols = 0;
+                    long complete = word.endRow - product.firstRow();
+                    completeRows = Math.clamp(complete, 0, product.rows());
                 }
             }
-            waitsSinceNs = simulation.events.now();
-            waiting.add(this);
-        }
-
-        /** Whether the next chunk is there, or all of them if the gather comes first. */
-        boolean isReady() {
-            if (block == null) {
-                return sums.isReady();
-            }
-            return gatherFirst ? rank.isComplete() : rank.has(tag(block, chunk));
-        }
-
-        private long completeRows() {
-            Chunks chunks = rank.plan.chunks();
-            int end = block.firstChunk() + chunk;
-            long complete = end / chunks.colChunks() * chunks.chunkRows(block.source());
-            return Math.clamp(complete - block.firstRow(), 0, block.rows());
-        }
-
-        /** A worker that arrived at the same time as the awaited chunk has not waited. */
-        void wake() {
-            double now = simulation.events.now();
-            if (now > waitsSinceNs && block != null) {
-                tell(SpanSink.Kind.WAIT, block.rows() - doneRows, waitsSinceNs, now);
-            } else if (now > waitsSinceNs) {
-                tellOf(sums.next(), SpanSink.Kind.WAIT, sums.sender(), waitsSinceNs, now);
-            }
-            simulation.events.add(now, this, 0);
+            multiply(product.rows() - doneRows);
+            return true;
         }
 
         private void multiply(long count) {
             rows = count;
             beganNs = simulation.events.now();
-            double workNs = workNs(block, count, piece % columnParts);
+            double workNs = workNs(product, count, piece % columnParts);
             totalNs += workNs;
-            pathNs = Math.max(pathNs, earliestNs + workNs);
-            blocks.ends(piece, earliestNs + workNs);
-            simulation.wires.cores(rank.plan.rank()).serve(this, workNs);
+            double endsNs = earliestNs + workNs;
+            pathNs = Math.max(pathNs, endsNs);
+            int index = piece / columnParts;
+            pieces.pathNs[index] = Math.max(pieces.pathNs[index], endsNs);
+            simulation.wires.cores(rank).serve(this, workNs);
+        }
+
+        private void await() {
+            waits = true;
+            waitsSinceNs = simulation.events.now();
+            pieces.waiting.add(this);
+        }
+
+        /** The wait is over; a worker that arrived at the same time has not waited. */
+        private void wake() {
+            if (!waits) {
+                return;
+            }
+            waits = false;
+            pieces.waiting.remove(this);
+            double now = simulation.events.now();
+            if (now > waitsSinceNs && simulation.sink != null) {
+                tellWait(now);
+            }
+            simulation.events.add(now, this, 0);
+        }
+
+        private void tellWait(double now) {
+            AddTask next = pieces.ready.peek();
+            if (product != null) {
+                int owner = product.owner();
+                tellWait(
+                        owner < 0 ? product.step().waits().get(wait).by() : owner,
+                        product.step().firstRow() + doneRows,
+                        product.rows() - doneRows,
+                        now);
+            } else if (next != null) {
+                int by = next.step().waits().getLast().by();
+                tellWait(by, next.step().firstRow(), next.step().into().rows(), now);
+            }
+        }
+
+        private void tellWait(int peer, long firstRow, long count, double now) {
+            tell(SpanSink.Kind.WAIT, track, peer, firstRow, count, waitsSinceNs, now);
         }
 
         @Override
         public void served() {
             double now = simulation.events.now();
-            if (finished != null) {
-                finished(now);
-                return;
-            }
-            tell(SpanSink.Kind.COMPUTE, rows, beganNs, now);
-            doneRows += rows;
-            rank.busyUntil(now);
-            lastNs = Math.max(lastNs, now);
-            if (chunk == block.chunkCount()) {
-                if (blocks.isLast(piece)) {
-                    rank.used(block.source());
-                    if (sums != null) {
-                        sums.multiplied(block, blocks.pathNs(piece));
-                    }
-                }
-                block = null;
-                take();
+            simulation.busyUntil(now);
+            if (add != null) {
+                endAdd(now);
             } else {
-                proceed();
+                endProduct(now);
+            }
+            proceed();
+        }
+
+        private void endAdd(double now) {
+            if (add.additions() > 0 && simulation.sink != null) {
+                long firstRow = add.step().firstRow();
+                tellWork(firstRow, add.step().into().rows(), now);
+            }
+            added(add, addPathNs() + addNs(add));
+        }
+
+        private void endProduct(double now) {
+            lastNs = Math.max(lastNs, now);
+            if (simulation.sink != null) {
+                tellWork(product.step().firstRow() + doneRows, rows, now);
+            }
+            doneRows += rows;
+            if (doneRows == product.rows()) {
+                product = null;
+                pieces.done(piece);
             }
         }
 
-        private void tell(SpanSink.Kind kind, long count, double fromNs, double toNs) {
-            int peer = rank.plan.rank();
-            if (kind == SpanSink.Kind.WAIT) {
-                peer = sums == null ? block.source() : rank.sender(tag(block, 0));
-            }
-            long firstRow = block.firstRow() + doneRows;
-            CoreRun.this.tell(kind, track, block.source(), peer, firstRow, count, fromNs, toNs);
-        }
-
-        /** Reports added sums as products. */
-        private void finished(double now) {
-            if (sums.additions(finished) > 0) {
-                tellOf(finished.block(), SpanSink.Kind.COMPUTE, rank.plan.rank(), beganNs, now);
-            }
-            sums.done(finished, earliestNs + finishNs(finished));
-            finished = null;
-            take();
-        }
-
-        private void tellOf(
-                RowBlock rows, SpanSink.Kind kind, int peer, double fromNs, double toNs) {
-            CoreRun.this.tell(
-                    kind, track, rows.source(), peer, rows.firstRow(), rows.rows(), fromNs, toNs);
+        private void tellWork(long firstRow, long count, double now) {
+            tell(SpanSink.Kind.COMPUTE, track, rank, firstRow, count, beganNs, now);
         }
     }
 }

@@ -1,37 +1,34 @@
 package dev.weft.sim;
 
-import dev.weft.plan.Chunk;
-import dev.weft.plan.RankPlan.Lane;
-import dev.weft.plan.RankPlan.Transfer;
-import dev.weft.plan.RankPlan.Transfer.Initiator;
+import dev.weft.plan.step.Step;
+import dev.weft.sim.Tasks.CopyTask;
 import java.util.List;
 
 /**
- * Executes a lane as a worker does: it continues once a put's bytes are on their way, or a get's
- * bytes are here.
+ * Executes a lane as a worker does: it takes its copies in order, and continues once a put's bytes
+ * are on their way, or a get's bytes are here.
  */
 final class LaneRun implements Station.Customer, Events.Action {
 
     private final Simulation simulation;
-    private final SimulatedRank rank;
+    private final int rank;
     private final String track;
-    private final List<Transfer> transfers;
+    private final List<CopyTask> copies;
     private final Route route = new Route();
     private int at;
     private int unserved;
-    private boolean awaitsCredit;
     private double waitsSinceNs;
     private double beganNs;
 
-    LaneRun(Simulation simulation, SimulatedRank rank, Lane lane) {
+    LaneRun(Simulation simulation, int rank, int index, List<CopyTask> copies) {
         this.simulation = simulation;
         this.rank = rank;
-        this.track = "lane-" + lane.index();
-        this.transfers = lane.transfers();
+        this.track = "lane-" + index;
+        this.copies = copies;
     }
 
     void start() {
-        if (!transfers.isEmpty()) {
+        if (!copies.isEmpty()) {
             simulation.events.add(simulation.startNs, this, 0);
         }
     }
@@ -41,124 +38,87 @@ final class LaneRun implements Station.Customer, Events.Action {
         next();
     }
 
-    /** Begins the transfer, or waits first for its chunk and then for its credit. */
+    /** Begins the copy, or waits first for what it needs. */
     private void next() {
-        Transfer transfer = transfers.get(at);
-        if (hasChunk(transfer) && hasCredit(transfer)) {
-            begin(transfer);
-            return;
+        CopyTask copy = copies.get(at);
+        int missing = copy.waits().missing(0);
+        if (missing == copy.waits().words().length) {
+            begin(copy);
+        } else {
+            waitsSinceNs = simulation.events.now();
+            copy.waits().await(missing, () -> continueAfter(missing));
         }
-        waitsSinceNs = simulation.events.now();
-        awaitsCredit = hasChunk(transfer);
-        (awaitsCredit ? receiver(transfer) : holder(transfer)).await(this);
     }
 
-    /** Whether what the lane waits for has happened. */
-    boolean isReady() {
-        Transfer transfer = transfers.get(at);
-        return awaitsCredit ? hasCredit(transfer) : hasChunk(transfer);
-    }
-
-    private boolean hasChunk(Transfer transfer) {
-        int need = need(transfer);
-        return need < 0 || holder(transfer).has(need);
-    }
-
-    private boolean hasCredit(Transfer transfer) {
-        return transfer.credit() == 0 || receiver(transfer).released >= transfer.credit();
-    }
-
-    private SimulatedRank holder(Transfer transfer) {
-        return simulation.rank(transfer.from());
-    }
-
-    private SimulatedRank receiver(Transfer transfer) {
-        return simulation.rank(transfer.to());
-    }
-
-    private int need(Transfer transfer) {
-        return holder(transfer).need(transfer, simulation.tagAt(transfer.from(), transfer));
-    }
-
-    /** The wait is over; a lane that arrived at the same time has not waited. */
-    void wake() {
+    /** A lane that arrived at the same time has not waited. */
+    private void continueAfter(int wait) {
         double now = simulation.events.now();
-        if (now > waitsSinceNs) {
-            tell(SpanSink.Kind.WAIT, waitsSinceNs, now);
+        if (now > waitsSinceNs && simulation.sink != null) {
+            tell(SpanSink.Kind.WAIT, awaited(wait), waitsSinceNs, now);
         }
         next();
     }
 
-    private void begin(Transfer transfer) {
+    /** The owner of the rows, the rank whose buffer was in use, or the one that summed. */
+    private int awaited(int wait) {
+        Step.Copy step = copies.get(at).step();
+        int by = step.waits().get(wait).by();
+        int owner = simulation.owner(step.firstRow());
+        return owner < 0 || by == step.to().rank() ? by : owner;
+    }
+
+    private void begin(CopyTask copy) {
         beganNs = simulation.events.now();
-        double bytes = simulation.bytes(transfer);
-        int mover = rank.plan.rank();
-        simulation.wires.route(transfer.from(), transfer.to(), mover, bytes, route);
+        simulation.wires.route(copy.from(), copy.to(), rank, copy.bytes(), route);
         unserved = route.serve(this);
+        if (unserved == 0) {
+            moved();
+        }
     }
 
     @Override
     public void served() {
-        if (--unserved > 0) {
-            return;
+        if (--unserved == 0) {
+            moved();
         }
-        Transfer transfer = transfers.get(at);
+    }
+
+    private void moved() {
+        CopyTask copy = copies.get(at);
         Machine.Overheads overheads = simulation.machine.overheads();
         double now = simulation.events.now();
         double onItsWayNs = route.latencyNs + overheads.knownNs();
-        int need = need(transfer);
-        double earliestNs =
-                (need < 0 ? simulation.startNs : holder(transfer).pathNs(need))
-                        + route.aloneNs()
-                        + onItsWayNs;
-        simulation.deliver(transfer, now + onItsWayNs, earliestNs);
-        boolean get = transfer.initiator() == Initiator.RECEIVER;
+        double earliestNs = copy.waits().pathNs(simulation.startNs) + route.aloneNs() + onItsWayNs;
+        double arrivesNs = now + onItsWayNs;
+        simulation.events.add(
+                arrivesNs, ignored -> simulation.arrived(copy, arrivesNs, earliestNs), 0);
+        boolean get = copy.to() == rank;
         double freeNs = now + (get ? route.latencyNs : 0) + overheads.transferUs() * 1e3;
-        tell(SpanSink.Kind.TRANSFER, beganNs, freeNs);
-        rank.busyUntil(freeNs);
-        rank.used(transfer.source());
+        if (simulation.sink != null) {
+            tell(SpanSink.Kind.TRANSFER, get ? copy.from() : copy.to(), beganNs, freeNs);
+        }
+        simulation.busyUntil(freeNs);
         at++;
-        if (at < transfers.size()) {
+        if (at < copies.size()) {
             simulation.events.add(freeNs, this, 0);
         }
     }
 
-    private int otherEnd(Transfer transfer) {
-        return transfer.to() == rank.plan.rank() ? transfer.from() : transfer.to();
-    }
-
-    /** The rank whose buffer, shard or rows the lane waits for. */
-    private int awaited(Transfer transfer) {
-        if (awaitsCredit) {
-            return transfer.to();
-        }
-        if (simulation.scenario.sums() != null) {
-            return rank.sender(need(transfer));
-        }
-        return transfer.initiator() == Initiator.RECEIVER ? transfer.from() : transfer.source();
-    }
-
-    private void tell(SpanSink.Kind kind, double startNs, double endNs) {
-        if (simulation.sink == null) {
-            return;
-        }
-        Transfer transfer = transfers.get(at);
-        Chunk chunk = rank.plan.chunks().chunk(transfer.source(), transfer.chunk());
-        int self = rank.plan.rank();
+    private void tell(SpanSink.Kind kind, int peer, double startNs, double endNs) {
+        CopyTask copy = copies.get(at);
         boolean moves = kind == SpanSink.Kind.TRANSFER;
-        int peer = moves ? otherEnd(transfer) : awaited(transfer);
-        SpanSink.Span span =
+        simulation.sink.span(
+                rank,
+                track,
                 new SpanSink.Span(
                         kind,
-                        transfer.source(),
                         peer,
-                        moves ? transfer.to() : -1,
-                        chunk.index(),
-                        chunk.firstRow(),
-                        chunk.rows(),
-                        moves ? Math.round(simulation.bytes(transfer)) : 0,
+                        moves ? copy.to() : -1,
+                        copy.step().firstRow(),
+                        copy.step().to().rows(),
+                        copy.step().to().firstCol(),
+                        moves ? Math.round(copy.bytes()) : 0,
                         startNs,
-                        endNs);
-        simulation.sink.span(self, track, span);
+                        endNs));
     }
 }

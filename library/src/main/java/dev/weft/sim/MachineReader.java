@@ -98,8 +98,28 @@ final class MachineReader {
         double blockUs = fields.amount("blockUs", 0);
         int rowQuantum = fields.count("rowQuantum", 1, MAX_COUNT);
         int blockRows = fields.count("blockRows", 1, MAX_COUNT);
+        CoreEngine.CallCosts inCalls =
+                fields.has("inCalls")
+                        ? callCosts(fields.object("inCalls"))
+                        : CoreEngine.CallCosts.DEFAULTS;
         return fields.build(
-                () -> new CoreEngine(cores, capacity, costs, blockUs, rowQuantum, blockRows));
+                () ->
+                        new CoreEngine(
+                                cores, capacity, costs, blockUs, rowQuantum, blockRows, inCalls));
+    }
+
+    private static CoreEngine.CallCosts callCosts(JsonObject fields) {
+        CoreEngine.CallCosts other = CoreEngine.CallCosts.DEFAULTS;
+        double copyRate = fields.has("copyRate") ? fields.positive("copyRate") : other.copyRate();
+        double store = fields.amount("store", other.store());
+        double resume = fields.amount("resume", other.resume());
+        double addition = fields.amount("addition", other.addition());
+        double finish = fields.amount("finish", other.finish());
+        double rounding = fields.amount("rounding", other.rounding());
+        return fields.build(
+                () ->
+                        new CoreEngine.CallCosts(
+                                copyRate, store, resume, addition, finish, rounding));
     }
 
     private static CoreEngine.Costs costs(JsonObject fields) {

@@ -53,6 +53,7 @@ final class MachineWriter {
                         case "torus" -> !value.equals(List.of());
                         case "arrivalsOnChip" -> !value.equals(false);
                         case "network" -> value != null;
+                        case "inCalls" -> !value.equals(CoreEngine.CallCosts.DEFAULTS);
                         case "copies" -> !value.equals(Machine.Copies.PLAIN);
                         default -> true;
                     };

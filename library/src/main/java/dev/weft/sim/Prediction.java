@@ -3,15 +3,16 @@ package dev.weft.sim;
 /**
  * The simulator's prediction for a call.
  *
- * @param ns from the call's start until the slowest rank's transfers and products are done
- * @param gatherNs until the slowest rank has all rows; 0 if nothing is transferred. For sums, the
- *     time after the last product
+ * @param ns from the call's start until the slowest rank's steps are done
+ * @param arrivedNs until the last copy has arrived; 0 if nothing is copied
+ * @param multipliedNs until the last product is done
  * @param simulatedRanks ranks that were simulated; each stands for {@code ranks / simulatedRanks}
  *     that do the same at the same times
  */
 public record Prediction(
         double ns,
-        double gatherNs,
+        double arrivedNs,
+        double multipliedNs,
         Bounds bounds,
         int simulatedRanks,
         long transfers,

@@ -1,24 +1,21 @@
 package dev.weft.sim;
 
-import dev.weft.plan.RankPlan.RowBlock;
+import dev.weft.plan.step.Step;
 import dev.weft.sim.SpanSink.Kind;
+import dev.weft.sim.Tasks.AddTask;
+import dev.weft.sim.Tasks.ProductTask;
+import java.util.ArrayList;
 import java.util.List;
 
-/** Multiplies on one simulated rank as chunks arrive. */
+/** Multiplies and adds on one simulated rank, as signals come. */
 abstract class ProductRun {
 
     final Simulation simulation;
-    final SimulatedRank rank;
-    private final List<RowBlock> order;
-
-    /** Whether nothing is multiplied before everything has arrived. */
-    final boolean gatherFirst;
+    final int rank;
+    final List<Program> programs = new ArrayList<>();
 
     /** The factor by which the rank is slower than the machine. */
     final double slowness;
-
-    /** Null if nothing is summed over ranks. */
-    final SumSteps sums;
 
     /** The time of all products, one after the other. */
     double totalNs;
@@ -26,58 +23,66 @@ abstract class ProductRun {
     /** When the last product was done. */
     double lastNs;
 
-    /** The longest chain of transfers that ends in one of the products. */
+    /** The longest chain of steps that ends in one of the products. */
     double pathNs;
 
-    ProductRun(Simulation simulation, SimulatedRank rank) {
+    /** The steps of a plan's worker: products in their order, and additions. */
+    record Program(List<ProductTask> products, List<AddTask> adds) {}
+
+    ProductRun(Simulation simulation, Tasks tasks, int rank, List<List<Step>> steps) {
         this.simulation = simulation;
         this.rank = rank;
-        this.order = rank.plan.consumption();
-        this.sums = simulation.scenario.sums() == null ? null : new SumSteps(simulation, rank);
-        this.gatherFirst =
-                sums == null
-                        && rank.plan.pacing().gatherFirst()
-                        && simulation.view == SimulatedView.PIPELINED;
-        this.slowness = simulation.wires.slowness(rank.plan.rank());
+        this.slowness = simulation.wires.slowness(rank);
+        steps.forEach(each -> programs.add(program(tasks, each)));
     }
 
-    /** The blocks of one program, in their order. */
-    List<RowBlock> ordered(int program) {
-        return order.stream().filter(block -> block.program() == program).toList();
+    private Program program(Tasks tasks, List<Step> steps) {
+        List<ProductTask> products = new ArrayList<>();
+        List<AddTask> adds = new ArrayList<>();
+        for (int i = 0; i < steps.size(); i++) {
+            if (steps.get(i) instanceof Step.Multiply) {
+                products.add(tasks.product(steps, i));
+                i += products.getLast().parts().size() - 1;
+            } else if (steps.get(i) instanceof Step.Add add
+                    && simulation.view != SimulatedView.COMPUTE_ONLY) {
+                adds.add(tasks.add(add));
+            }
+        }
+        simulation.expect(products.size() + adds.size());
+        return new Program(products, adds);
     }
 
     /** The name of a worker's track, as in executors. */
     String track(int worker, int program) {
-        return "compute-" + worker + (rank.plan.programs() > 1 ? " of program-" + program : "");
+        return "compute-" + worker + (programs.size() > 1 ? " of program-" + program : "");
     }
 
     abstract void start();
 
-    /** A chunk has arrived at this rank, or another event has happened. */
-    abstract void arrived();
-
     /** The least time in which this rank can do its products, considering only its engine. */
     abstract double leastNs();
 
-    /** The number of one of a block's chunks. */
-    int tag(RowBlock block, int index) {
-        return rank.plan.chunks().tag(block.source(), block.firstChunk() + index);
+    /** Notes that all of a product is done now. */
+    void multiplied(ProductTask product, double earliestNs) {
+        simulation.done(null, 0, 0);
+        for (Tasks.Raise raise : product.raises()) {
+            raise.word().raise(raise.value(), simulation.events.now(), earliestNs);
+        }
     }
 
-    /** Reports a wait for {@code peer}, or a product; rows are those of {@code source}. */
-    void tell(
-            Kind kind,
-            String track,
-            int source,
-            int peer,
-            long firstRow,
-            long rows,
-            double from,
-            double to) {
-        if (simulation.sink != null) {
-            SpanSink.Span span =
-                    new SpanSink.Span(kind, source, peer, -1, -1, firstRow, rows, 0, from, to);
-            simulation.sink.span(rank.plan.rank(), track, span);
+    /** Notes that an addition is done now. */
+    void added(AddTask add, double earliestNs) {
+        double now = simulation.events.now();
+        simulation.busyUntil(now);
+        simulation.done(add.raise(), now, earliestNs);
+    }
+
+    /** Reports a wait for {@code peer}, or a product, if spans are wanted. */
+    void tell(Kind kind, String track, int peer, long firstRow, long rows, double from, double to) {
+        if (simulation.view != SimulatedView.COMM_ONLY
+                && !simulation.scenario.columns().isEmpty()) {
+            simulation.sink.span(
+                    rank, track, new SpanSink.Span(kind, peer, -1, firstRow, rows, 0, 0, from, to));
         }
     }
 }

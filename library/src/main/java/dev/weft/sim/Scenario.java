@@ -1,30 +1,32 @@
 package dev.weft.sim;
 
-import dev.weft.plan.Chunks;
 import dev.weft.plan.Hosts;
-import dev.weft.plan.PlanWriter;
-import dev.weft.plan.RankPlan;
+import dev.weft.plan.step.Placement;
+import dev.weft.plan.step.StepPlan;
 import dev.weft.tensor.DType;
 import java.util.List;
 import java.util.Map;
-import java.util.stream.IntStream;
 
 /**
  * What is priced: one call of an operator, as its ranks have planned it.
  *
- * @param symmetric whether ranks do the same, unless shards, hosts and wires differ: see {@link
- *     PlanWriter#isSymmetric}
+ * @param plans of all ranks; may be written as they are asked for
+ * @param copiesPerRank about how many copies end at a rank: plans of too many are refused before
+ *     they are written
+ * @param symmetric whether ranks do the same, unless rows, hosts and wires differ: rank {@code r +
+ *     s} does what rank r does, with s added to all rank numbers, and signals keep their words
  * @param hosts how the ranks are placed on nodes; {@link Machine#hosts} gives the machine's default
- * @param columns N of each product; empty for a gather without a product
+ * @param columns N of each product, side by side; empty for a gather without a product
+ * @param keepGathered whether workers also copy, for the caller, what they multiply out of shards
  * @param workers compute threads per rank, or units of a {@link TileEngine} that multiply (more
  *     than it has add nothing); 0 for the rank's share of the cores, or all units
  * @param slowRanks by rank, the factor by which its products and what its cores move are slower;
  *     other ranks have the machine's speed
- * @param sums for plans that sum products over ranks; otherwise null
  */
 public record Scenario(
-        List<RankPlan> plans,
-        Chunks chunks,
+        List<StepPlan> plans,
+        Placement placement,
+        long copiesPerRank,
         boolean symmetric,
         Hosts hosts,
         DType aType,
@@ -32,15 +34,15 @@ public record Scenario(
         List<Long> columns,
         boolean keepGathered,
         int workers,
-        Map<Integer, Double> slowRanks,
-        Sums sums) {
+        Map<Integer, Double> slowRanks) {
 
     public Scenario {
         columns = List.copyOf(columns);
         slowRanks = Map.copyOf(slowRanks);
-        if (hosts.ranks() != chunks.shards().ranks()) {
+        if (hosts.ranks() != placement.ranks().size()) {
             throw new IllegalArgumentException(
-                    "hosts of " + hosts + " ranks for " + chunks.shards().ranks() + " shards");
+                    "hosts of %s ranks for %d ranks: expected as many"
+                            .formatted(hosts, placement.ranks().size()));
         }
         slowRanks.forEach(
                 (rank, factor) -> {
@@ -52,17 +54,6 @@ public record Scenario(
                                         .formatted(rank, factor, hosts.ranks()));
                     }
                 });
-    }
-
-    /** The parts of K over which a rank multiplies its blocks, in order. */
-    List<Long> partsOfK(RankPlan plan) {
-        if (sums == null) {
-            return List.of(chunks.cols());
-        }
-        return IntStream.range(0, ranks())
-                .filter(r -> plan.sumsFor(r, hosts))
-                .mapToObj(sums.inner()::rows)
-                .toList();
     }
 
     public int ranks() {

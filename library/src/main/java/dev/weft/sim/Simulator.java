@@ -6,8 +6,8 @@ package dev.weft.sim;
  */
 public final class Simulator {
 
-    /** A simulation of more transfers would take minutes and gigabytes. */
-    private static final long MAX_TRANSFERS = 100_000_000;
+    /** A simulation of more copies would take minutes and gigabytes. */
+    private static final long MAX_COPIES = 100_000_000;
 
     private Simulator() {}
 
@@ -40,13 +40,13 @@ public final class Simulator {
             SimulatedView view,
             SymmetricRanks like,
             SpanSink sink) {
-        long transfers = (long) scenario.chunks().total() * like.count();
-        if (transfers > MAX_TRANSFERS) {
+        long copies = Math.multiplyExact(scenario.copiesPerRank(), like.count());
+        if (copies > MAX_COPIES) {
             throw new IllegalArgumentException(
                     """
                     %s transfers to simulate, %s ranks one by one: expected at most \
                     %s; with equal shards and no slow rank one of each class would do"""
-                            .formatted(transfers, like.count(), MAX_TRANSFERS));
+                            .formatted(copies, like.count(), MAX_COPIES));
         }
         return new Simulation(machine, scenario, view, like, sink).run();
     }

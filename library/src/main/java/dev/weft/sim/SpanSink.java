@@ -11,15 +11,21 @@ public interface SpanSink {
         COMPUTE
     }
 
-    /** A span, as in the timeline of an executed call; times are since the call's start. */
+    /**
+     * A span, as in the timeline of an executed call; times are since the call's start.
+     *
+     * @param peer the other end of a copy; whoever was waited for
+     * @param to where a copy ends; otherwise -1
+     * @param firstRow of the whole matrix
+     * @param firstCol where a copied rectangle begins in its rows
+     */
     record Span(
             Kind kind,
-            int source,
             int peer,
             int to,
-            int chunk,
             long firstRow,
             long rows,
+            long firstCol,
             long bytes,
             double startNs,
             double endNs) {}

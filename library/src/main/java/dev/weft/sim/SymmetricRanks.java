@@ -1,8 +1,6 @@
 package dev.weft.sim;
 
 import dev.weft.plan.Hosts;
-import dev.weft.plan.Shards;
-import java.util.stream.IntStream;
 
 /**
  * Which ranks do the same at the same times, so that only one of them is simulated. If all shards
@@ -22,10 +20,13 @@ record SymmetricRanks(int ranks, int shift) {
     static SymmetricRanks of(Machine machine, Scenario scenario) {
         int ranks = scenario.ranks();
         Hosts hosts = scenario.hosts();
-        Shards shards = scenario.chunks().shards();
         if (!scenario.symmetric()
                 || !scenario.slowRanks().isEmpty()
-                || IntStream.range(0, ranks).mapToLong(shards::rows).distinct().count() > 1
+                || scenario.placement().ranks().stream()
+                                .map(rank -> rank.a().count())
+                                .distinct()
+                                .count()
+                        > 1
                 || hosts.sizes().stream().distinct().count() > 1) {
             return none(ranks);
         }

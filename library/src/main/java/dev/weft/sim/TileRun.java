@@ -1,135 +1,114 @@
 package dev.weft.sim;
 
-import dev.weft.plan.RankPlan;
-import dev.weft.plan.RankPlan.RowBlock;
+import dev.weft.plan.step.Buffer;
+import dev.weft.plan.step.Step;
+import dev.weft.sim.Tasks.AddTask;
+import dev.weft.sim.Tasks.ProductTask;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 
 /**
  * Multiplies on a {@link TileEngine}, whose units are divided among the rank's programs. Each unit
- * takes the next tile of its program, in order of consumption, as soon as it is free, and waits for
- * that tile's rows. So once the rows of a block and of all blocks before it have arrived, the times
- * of its tiles follow from when the units are free: none of them needs the event queue.
+ * takes the next tile of its program, in order, as soon as it is free, and waits for that tile's
+ * rows. So once the rows of a product and of all products before it have arrived, the times of its
+ * tiles follow from when the units are free: none of them needs the event queue. Sums are added at
+ * the rate of the memory, one after the other.
  */
-final class TileRun extends ProductRun implements Events.Action {
+final class TileRun extends ProductRun {
 
     private final TileEngine engine;
 
     /** Units that multiply; those that the call did not ask for are idle. */
     private final int units;
 
-    private final List<Program> programs = new ArrayList<>();
+    private final List<Units> byProgram = new ArrayList<>();
+    private final boolean usesBuffersInTurn;
 
-    /** All of K that the rank multiplies a block with. */
-    private final double k;
+    /** When the last addition ends. */
+    private double addedNs;
 
-    /** Rows are finished one block after the other, at the rate of the memory. */
-    private double finishedNs;
-
-    TileRun(Simulation simulation, SimulatedRank rank) {
-        super(simulation, rank);
+    TileRun(Simulation simulation, Tasks tasks, int rank, List<List<Step>> steps) {
+        super(simulation, tasks, rank, steps);
         this.engine = (TileEngine) simulation.machine.engine();
+        this.usesBuffersInTurn = tasks.usesBuffersInTurn;
         int workers = simulation.scenario.workers();
         this.units = workers > 0 ? Math.min(workers, engine.units()) : engine.units();
-        this.k = simulation.scenario.partsOfK(rank.plan).stream().mapToDouble(part -> part).sum();
-        int count = rank.plan.programs();
+        int count = programs.size();
         for (int i = 0; i < count; i++) {
             // A program has at least one unit, whatever the engine has.
             int own = Math.max(1, (units + count - 1 - i) / count);
-            programs.add(new Program(ordered(i), track(0, i), new double[own]));
+            byProgram.add(new Units(programs.get(i).products(), track(0, i), new double[own]));
         }
     }
 
     @Override
     void start() {
-        programs.forEach(program -> Arrays.fill(program.freeNs, simulation.startNs));
-        simulation.events.add(simulation.startNs, this, 0);
-    }
-
-    @Override
-    public void run(int detail) {
-        arrived();
-    }
-
-    /** Takes what has arrived. */
-    @Override
-    void arrived() {
-        if (!gatherFirst || rank.isComplete()) {
-            programs.forEach(Program::arrived);
+        for (Units each : byProgram) {
+            Arrays.fill(each.freeNs, simulation.startNs);
+            simulation.events.add(simulation.startNs, ignored -> each.proceed(), 0);
         }
-        if (sums != null) {
-            finish();
+        for (Program program : programs) {
+            program.adds().forEach(add -> add.waits().whenAllHaveCome(() -> add(add)));
         }
     }
 
-    private void finish() {
+    private void add(AddTask add) {
         double gbps = simulation.machine.memory().gbps();
-        for (SumSteps.Rows rows = sums.take(); rows != null; rows = sums.take()) {
-            // An addition reads two and writes one; finishing reads one and writes one.
-            double bytes = 3 * sums.additions(rows) * Float.BYTES;
-            if (sums.areFinished(rows)) {
-                bytes += Float.BYTES + simulation.scenario.outType().bytes();
-            }
-            double workNs = gbps > 0 ? sums.elements(rows) * bytes / gbps * slowness : 0;
-            finishedNs = Math.max(finishedNs, simulation.events.now()) + workNs;
-            double earliestNs = sums.pathNs(rows) + workNs;
-            pathNs = Math.max(pathNs, earliestNs);
-            SumSteps.Rows done = rows;
-            simulation.events.add(finishedNs, ignored -> sums.done(done, earliestNs), 0);
+        // An addition reads two and writes one; finishing reads one and writes one.
+        double bytes = 3.0 * add.additions() * Float.BYTES;
+        if (add.finishes()) {
+            bytes += Float.BYTES + simulation.scenario.outType().bytes();
         }
+        double workNs = gbps > 0 ? add.elements() * bytes / gbps * slowness : 0;
+        addedNs = Math.max(addedNs, simulation.events.now()) + workNs;
+        double earliestNs = add.waits().pathNs(simulation.startNs) + workNs;
+        pathNs = Math.max(pathNs, earliestNs);
+        simulation.events.add(addedNs, ignored -> added(add, earliestNs), 0);
     }
 
-    /** The units that multiply the same blocks. */
-    private final class Program {
+    /** The units that take the products of a program. */
+    private final class Units {
 
-        private final List<RowBlock> order;
+        private final List<ProductTask> products;
         private final String track;
 
         /** A heap of the times at which the units are free. */
         private final double[] freeNs;
 
         private int next;
-        private int nextChunk;
-        private double readyNs;
         private double toldUntilNs;
         private double latestNs;
 
-        Program(List<RowBlock> order, String track, double[] freeNs) {
-            this.order = order;
+        Units(List<ProductTask> products, String track, double[] freeNs) {
+            this.products = products;
             this.track = track;
             this.freeNs = freeNs;
         }
 
-        void arrived() {
-            while (next < order.size()) {
-                RowBlock block = order.get(next);
-                for (; nextChunk < block.chunkCount(); nextChunk++) {
-                    int tag = tag(block, nextChunk);
-                    if (!rank.has(tag)) {
-                        return;
-                    }
-                    readyNs = Math.max(readyNs, rank.happenedNs(tag));
+        void proceed() {
+            for (; next < products.size(); next++) {
+                ProductTask product = products.get(next);
+                if (!product.waits().haveCome()) {
+                    product.waits().whenAllHaveCome(this::proceed);
+                    return;
                 }
-                multiply(block, gatherFirst ? rank.lastArrivalNs : readyNs);
-                next++;
-                nextChunk = 0;
-                readyNs = 0;
+                multiply(product, product.waits().cameNs());
             }
         }
 
-        private void multiply(RowBlock block, double ready) {
+        private void multiply(ProductTask product, double ready) {
             double firstNs = Double.MAX_VALUE;
             double workNs = 0;
             double endNs = 0;
             double longestNs = 0;
-            for (long n : simulation.scenario.columns()) {
+            for (long n : product.columns()) {
                 if (n == 0) {
                     continue;
                 }
-                double tileNs = tileNs(block, n);
+                double tileNs = tileNs(product, n);
                 longestNs = Math.max(longestNs, tileNs);
-                long tiles = tiles(block.rows(), n);
+                long tiles = tiles(product.rows(), n);
                 workNs += tiles * tileNs;
                 for (long tile = 0; tile < tiles; tile++) {
                     double startNs = Math.max(freeNs[0], ready);
@@ -139,94 +118,91 @@ final class TileRun extends ProductRun implements Events.Action {
                 }
             }
             totalNs += workNs;
-            double earliestNs = blockPathNs(block) + longestNs;
+            double earliestNs = product.waits().pathNs(simulation.startNs) + longestNs;
             pathNs = Math.max(pathNs, earliestNs);
-            if (sums != null) {
-                double at = Math.max(endNs, simulation.events.now());
-                simulation.events.add(at, ignored -> sums.multiplied(block, earliestNs), 0);
-            }
-            if (rank.plan.storage() == RankPlan.Storage.PING_PONG) {
-                double at = Math.max(endNs, simulation.events.now());
-                simulation.events.add(at, rank::used, block.source());
-            }
+            finish(product, Math.max(endNs, simulation.events.now()), earliestNs);
             if (endNs == 0) {
                 return;
             }
-            rank.busyUntil(endNs);
+            simulation.busyUntil(endNs);
             lastNs = Math.max(lastNs, endNs);
-            // The track stands for all units, so a span is as long as all of them need for the
-            // block's tiles: while some have no tile, the track is idle for a part of the time. The
-            // last span ends with the last tile.
-            double shareNs = workNs / freeNs.length;
-            double toldFromNs = Math.max(firstNs, toldUntilNs);
             latestNs = Math.max(latestNs, endNs);
-            if (next == order.size() - 1) {
-                toldFromNs = Math.max(toldFromNs, latestNs - shareNs);
+            if (simulation.sink != null) {
+                tellShare(product, firstNs, workNs / freeNs.length);
             }
-            toldUntilNs = Math.max(toldFromNs, Math.min(toldFromNs + shareNs, latestNs));
+        }
+
+        private void finish(ProductTask product, double atNs, double earliestNs) {
+            if (product.raises().isEmpty()) {
+                multiplied(product, earliestNs);
+            } else {
+                simulation.events.add(atNs, ignored -> multiplied(product, earliestNs), 0);
+            }
+        }
+
+        /**
+         * The track stands for all units, so a span is as long as all of them need for the
+         * product's tiles: while some have no tile, the track is idle for a part of the time. The
+         * last span ends with the last tile.
+         */
+        private void tellShare(ProductTask product, double firstNs, double shareNs) {
+            double fromNs = Math.max(firstNs, toldUntilNs);
+            if (next == products.size() - 1) {
+                fromNs = Math.max(fromNs, latestNs - shareNs);
+            }
+            toldUntilNs = Math.max(fromNs, Math.min(fromNs + shareNs, latestNs));
             tell(
                     SpanSink.Kind.COMPUTE,
                     track,
-                    block.source(),
-                    rank.plan.rank(),
-                    block.firstRow(),
-                    block.rows(),
-                    toldFromNs,
+                    rank,
+                    product.step().firstRow(),
+                    product.rows(),
+                    fromNs,
                     toldUntilNs);
         }
-    }
-
-    private double blockPathNs(RowBlock block) {
-        double path = simulation.startNs;
-        for (int i = 0; i < block.chunkCount(); i++) {
-            path = Math.max(path, rank.pathNs(tag(block, i)));
-        }
-        return path;
     }
 
     private long tiles(long rows, long n) {
         return Math.ceilDiv(rows, engine.tileRows()) * Math.ceilDiv(n, engine.tileCols());
     }
 
-    /** The longer of a tile's operations and its share of the block's memory traffic. */
-    private double tileNs(RowBlock block, long n) {
+    /** The longer of a tile's operations and its share of the product's memory traffic. */
+    private double tileNs(ProductTask product, long n) {
         if (simulation.view == SimulatedView.COMM_ONLY) {
             return 0;
         }
-        long rows = block.rows();
+        long rows = product.rows();
+        double k = product.k();
         Scenario scenario = simulation.scenario;
         Machine.Memory memory = simulation.machine.memory();
         double operations = 2.0 * engine.tileRows() * engine.tileCols() * k;
         double operationsNs = operations / engine.gflops().get(scenario.aType());
         double bytes =
-                rows * k * scenario.aType().bytes() * rowPasses(block, memory)
-                        + (double) rows * n * outBytes(block)
-                        + bBytes(rows, n, memory);
+                rows * k * scenario.aType().bytes() * rowPasses(product, memory)
+                        + (double) rows * n * outBytes(product)
+                        + bBytes(rows, k, n, memory);
         double memoryNs = memory.gbps() > 0 ? bytes / tiles(rows, n) * units / memory.gbps() : 0;
         return (engine.tileUs() * 1e3 + Math.max(operationsNs, memoryNs)) * slowness;
     }
 
     /** Bytes per element: sums are written, and read before that if others have begun them. */
-    private int outBytes(RowBlock block) {
-        if (sums == null) {
+    private int outBytes(ProductTask product) {
+        if (!product.isSummed()) {
             return simulation.scenario.outType().bytes();
         }
-        return rank.arriving(tag(block, 0)) > 0 ? 2 * Float.BYTES : Float.BYTES;
+        return product.resume() ? 2 * Float.BYTES : Float.BYTES;
     }
 
-    /** How often memory handles a row: a ring's buffer is also written, and forwarded. */
-    private int rowPasses(RowBlock block, Machine.Memory memory) {
-        boolean inBuffer =
-                rank.plan.storage() == RankPlan.Storage.PING_PONG
-                        && block.source() != rank.plan.rank();
-        if (!inBuffer) {
+    /** How often memory handles a row: one that came into a buffer is also written, and sent on. */
+    private int rowPasses(ProductTask product, Machine.Memory memory) {
+        if (!usesBuffersInTurn || product.from() != Buffer.Kind.ROWS) {
             return 1;
         }
         return memory.arrivalsOnChip() ? 0 : 3;
     }
 
     /** B stays on the chip if half of it holds B; otherwise units that run at once share it. */
-    private double bBytes(long rows, long n, Machine.Memory memory) {
+    private double bBytes(long rows, double k, long n, Machine.Memory memory) {
         double b = k * n * simulation.scenario.aType().bytes();
         if (memory.keeps(b)) {
             return 0;
@@ -253,7 +229,7 @@ final class TileRun extends ProductRun implements Events.Action {
 
     @Override
     double leastNs() {
-        int all = programs.stream().mapToInt(program -> program.freeNs.length).sum();
-        return simulation.startNs + totalNs / all;
+        int all = byProgram.stream().mapToInt(each -> each.freeNs.length).sum();
+        return simulation.startNs + (all == 0 ? 0 : totalNs / all);
     }
 }

@@ -24,6 +24,10 @@ final class Wires {
     private final Hosts hosts;
     private final SymmetricRanks like;
     private final Map<Integer, Double> slowRanks;
+
+    /** How much of its rate the memory of a host reaches in a call. */
+    private final double copyRate;
+
     private final Map<Key, Station> stations = new HashMap<>();
 
     Wires(Events events, Machine machine, Scenario scenario, SymmetricRanks like) {
@@ -32,6 +36,8 @@ final class Wires {
         this.hosts = scenario.hosts();
         this.like = like;
         this.slowRanks = scenario.slowRanks();
+        this.copyRate =
+                machine.engine() instanceof CoreEngine cores ? cores.inCalls().copyRate() : 1;
     }
 
     /** The cores that {@code rank} shares with the ranks of its host. */
@@ -58,7 +64,8 @@ final class Wires {
         double laneGbps =
                 wiring.laneGbps() > 0 ? Math.min(wiring.laneGbps(), wiring.gbps()) : wiring.gbps();
         double capacity = wiring.gbps() / laneGbps;
-        route.begin((bytes + wiring.rampBytes()) / laneGbps);
+        double rate = within ? copyRate : 1;
+        route.begin((bytes + wiring.rampBytes()) / (laneGbps * rate));
         int fromEnd = within || wiring.portPerRank() ? from : hosts.first(hosts.hostOf(from));
         int toEnd = within || wiring.portPerRank() ? to : hosts.first(hosts.hostOf(to));
         int hops = 1;
@@ -80,13 +87,18 @@ final class Wires {
         }
         route.latencyNs = hops * wiring.latencyUs() * 1e3;
         if (wiring.coreGbps() > 0 && machine.engine() instanceof CoreEngine) {
-            addCores(wiring, within ? mover : from, within ? mover : to, bytes, route);
+            addCores(
+                    wiring.coreGbps() * rate,
+                    within ? mover : from,
+                    within ? mover : to,
+                    bytes,
+                    route);
         }
     }
 
     /** Within a host one core copies; between hosts one core at either end moves the messages. */
-    private void addCores(Wiring wiring, int from, int to, double bytes, Route route) {
-        double workNs = bytes / wiring.coreGbps();
+    private void addCores(double coreGbps, int from, int to, double bytes, Route route) {
+        double workNs = bytes / coreGbps;
         route.add(cores(from), workNs * slowness(from));
         if (from != to) {
             route.add(cores(to), workNs * slowness(to));

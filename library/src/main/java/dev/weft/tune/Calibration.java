@@ -39,13 +39,6 @@ public final class Calibration implements AutoCloseable {
 
     private static final String BUSY = " while other programs used the cores";
 
-    /**
-     * The speed of copies in a call, relative to bare copies: they overwrite rows that are still in
-     * the cache of a core that multiplied them. In 30 runs on two cores with AVX-512, gathers took
-     * 1.2 to 1.45 times as long as bare copies, with a median of 1.35.
-     */
-    private static final double IN_A_CALL = 0.75;
-
     private final Function<DType, Gemm> engines;
     private final Effort effort;
     private final ProbeBuffers buffers;
@@ -167,14 +160,14 @@ public final class Calibration implements AutoCloseable {
         }
         Gemm gemm = engines.apply(products.keySet().iterator().next());
         int cores = Runtime.getRuntime().availableProcessors();
-        double alone = IN_A_CALL * median(Transport::aloneGbps);
+        double alone = median(Transport::aloneGbps);
         double wakeUs = median(Transport::wakeUs);
         Wiring memory =
                 new Wiring(
                         Wiring.Topology.BUS,
                         List.of(),
                         0,
-                        Math.max(alone, IN_A_CALL * median(Transport::togetherGbps)),
+                        Math.max(alone, median(Transport::togetherGbps)),
                         alone,
                         0,
                         true,
@@ -185,7 +178,14 @@ public final class Calibration implements AutoCloseable {
                 Machines.HERE,
                 description(engines),
                 List.of(effort.how() + " on the machine itself" + (isDisturbed() ? BUSY : "")),
-                new CoreEngine(cores, cores, costs, blockUs, gemm.rowQuantum(), gemm.blockRows()),
+                new CoreEngine(
+                        cores,
+                        cores,
+                        costs,
+                        blockUs,
+                        gemm.rowQuantum(),
+                        gemm.blockRows(),
+                        CoreEngine.CallCosts.OF_BARE_COPIES),
                 new Machine.Memory(0, 2.0 * gemm.cacheBytes() / (1 << 20)),
                 new Machine.Overheads(wakeUs, median(Transport::transferUs), 0, wakeUs),
                 Machine.Consumption.AS_PLANNED,

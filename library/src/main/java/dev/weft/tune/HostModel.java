@@ -8,7 +8,6 @@ import dev.weft.sim.MachineFile;
 import dev.weft.sim.Machines;
 import dev.weft.telemetry.Fallback;
 import dev.weft.tensor.DType;
-
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -108,7 +107,8 @@ public final class HostModel {
                         costs,
                         engine.blockUs(),
                         engine.rowQuantum(),
-                        engine.blockRows()));
+                        engine.blockRows(),
+                        engine.inCalls()));
     }
 
     /**

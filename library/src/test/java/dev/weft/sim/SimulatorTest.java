@@ -26,7 +26,7 @@ class SimulatorTest {
         Prediction call =
                 run(machine(tiles(1), wires(MESH)), Toy.call(Algorithm.MESH_PUSH, 1, 4, 4));
         assertNs(5000 + 1000 + 250 + 100, call.ns());
-        assertNs(6250, call.gatherNs());
+        assertNs(6250, call.arrivedNs());
         assertNs(6350, call.bounds().pathNs());
         assertNs(6000, call.bounds().linkNs());
         assertNs(5200, call.bounds().computeNs());
@@ -54,7 +54,7 @@ class SimulatorTest {
     void aRingForwardsWhatHasArrived() {
         Prediction call =
                 run(machine(tiles(1), wires(SWITCH)), Toy.call(Algorithm.RING, 1, 4, 4, 4));
-        assertNs(7500, call.gatherNs());
+        assertNs(7500, call.arrivedNs());
         assertNs(7600, call.ns());
         assertNs(7600, call.bounds().pathNs());
         assertNs(7000, call.bounds().linkNs());
@@ -71,16 +71,17 @@ class SimulatorTest {
     @Test
     void aBidirectionalRingHasHalfTheHops() {
         Machine machine = machine(tiles(1), wires(RING));
-        assertNs(6250, run(machine, Toy.call(Algorithm.BIDIRECTIONAL_RING, 2, 4, 4, 4)).gatherNs());
-        assertNs(7500, run(machine, Toy.call(Algorithm.RING, 1, 4, 4, 4)).gatherNs());
+        assertNs(
+                6250, run(machine, Toy.call(Algorithm.BIDIRECTIONAL_RING, 2, 4, 4, 4)).arrivedNs());
+        assertNs(7500, run(machine, Toy.call(Algorithm.RING, 1, 4, 4, 4)).arrivedNs());
     }
 
     /** A rank's two puts share its port; in a mesh each has a link of its own. */
     @Test
     void transfersShareAPort() {
         TestCall scenario = Toy.call(Algorithm.MESH_PUSH, 2, 4, 4, 4);
-        assertNs(7250, run(machine(tiles(1), wires(SWITCH)), scenario).gatherNs());
-        assertNs(6250, run(machine(tiles(1), wires(MESH)), scenario).gatherNs());
+        assertNs(7250, run(machine(tiles(1), wires(SWITCH)), scenario).arrivedNs());
+        assertNs(6250, run(machine(tiles(1), wires(MESH)), scenario).arrivedNs());
     }
 
     /** Six transfers, three at a time, each at a third of the rate. */
@@ -88,7 +89,7 @@ class SimulatorTest {
     void allShareABus() {
         Prediction call =
                 run(machine(tiles(1), wires(BUS)), Toy.call(Algorithm.MESH_PUSH, 1, 4, 4, 4));
-        assertNs(5000 + 6000 + 250, call.gatherNs());
+        assertNs(5000 + 6000 + 250, call.arrivedNs());
         assertNs(5000 + 6000, call.bounds().linkNs());
     }
 
@@ -96,8 +97,8 @@ class SimulatorTest {
     void bothDirectionsShareAHalfDuplexLink() {
         TestCall scenario = Toy.call(Algorithm.MESH_PUSH, 1, 4, 4);
         for (Wiring.Topology topology : List.of(MESH, SWITCH, RING)) {
-            assertNs(6250, run(machine(tiles(1), wires(topology)), scenario).gatherNs());
-            assertNs(7250, run(machine(tiles(1), Toy.halfDuplex(topology)), scenario).gatherNs());
+            assertNs(6250, run(machine(tiles(1), wires(topology)), scenario).arrivedNs());
+            assertNs(7250, run(machine(tiles(1), Toy.halfDuplex(topology)), scenario).arrivedNs());
         }
     }
 
@@ -106,7 +107,7 @@ class SimulatorTest {
     void everyLinkOfATorusHasItsLatency() {
         Machine machine = machine(tiles(1), Toy.torus(2, 2));
         Prediction call = run(machine, Toy.call(Algorithm.MESH_PUSH, 1, 4, 0, 0, 0));
-        assertNs(5000 + 3000 + 200 + 250, call.gatherNs());
+        assertNs(5000 + 3000 + 200 + 250, call.arrivedNs());
     }
 
     /**
@@ -117,14 +118,14 @@ class SimulatorTest {
     void transfersShareTheLinksOnTheirWay() {
         Prediction call =
                 run(machine(tiles(1), wires(RING)), Toy.call(Algorithm.MESH_PUSH, 3, 4, 4, 4, 4));
-        assertNs(5000 + 3000 + 200 + 250, call.gatherNs());
+        assertNs(5000 + 3000 + 200 + 250, call.arrivedNs());
         assertNs(5000 + 3000, call.bounds().linkNs());
     }
 
     @Test
     void aChunkOfTheRampsSizeHasHalfTheRate() {
         TestCall scenario = Toy.call(Algorithm.MESH_PUSH, 1, 4, 4);
-        assertNs(7250, run(machine(tiles(1), Toy.ramped(MESH)), scenario).gatherNs());
+        assertNs(7250, run(machine(tiles(1), Toy.ramped(MESH)), scenario).arrivedNs());
     }
 
     /** Two chunks to one peer: one after the other in one lane, side by side in two. */
@@ -132,9 +133,11 @@ class SimulatorTest {
     void oneLaneAloneCannotFillALink() {
         Machine machine = machine(tiles(1), Toy.inTwoLanes(MESH));
         assertNs(
-                5000 + 4000 + 250, run(machine, Toy.call(Algorithm.MESH_PUSH, 1, 8, 8)).gatherNs());
+                5000 + 4000 + 250,
+                run(machine, Toy.call(Algorithm.MESH_PUSH, 1, 8, 8)).arrivedNs());
         assertNs(
-                5000 + 2000 + 250, run(machine, Toy.call(Algorithm.MESH_PUSH, 2, 8, 8)).gatherNs());
+                5000 + 2000 + 250,
+                run(machine, Toy.call(Algorithm.MESH_PUSH, 2, 8, 8)).arrivedNs());
     }
 
     /** The second get begins when the first has come, the second put when the first has left. */
@@ -142,10 +145,11 @@ class SimulatorTest {
     void aGetWaitsForItsBytes() {
         Machine machine = machine(tiles(1), wires(MESH));
         assertNs(
-                5000 + 2000 + 250, run(machine, Toy.call(Algorithm.MESH_PUSH, 1, 8, 8)).gatherNs());
+                5000 + 2000 + 250,
+                run(machine, Toy.call(Algorithm.MESH_PUSH, 1, 8, 8)).arrivedNs());
         assertNs(
                 5000 + 2000 + 200 + 250,
-                run(machine, Toy.call(Algorithm.MESH_PULL, 1, 8, 8)).gatherNs());
+                run(machine, Toy.call(Algorithm.MESH_PULL, 1, 8, 8)).arrivedNs());
     }
 
     @Test
@@ -236,7 +240,7 @@ class SimulatorTest {
     void aCoreThatCopiesMultipliesLess() {
         Prediction call =
                 run(machine(cores(1, 1), Toy.copies()), Toy.call(Algorithm.MESH_PUSH, 1, 4, 4));
-        assertNs(7200 + 250, call.gatherNs());
+        assertNs(7200 + 250, call.arrivedNs());
         assertNs(7450 + 200, call.ns());
         assertNs(5000 + 2400, call.bounds().computeNs());
     }
@@ -247,7 +251,7 @@ class SimulatorTest {
             Machine machine = machine(engine, wires(MESH));
             TestCall scenario = Toy.call(Algorithm.SEQUENTIAL, 1, 8, 8);
             Prediction call = run(machine, scenario);
-            assertNs(7450, call.gatherNs());
+            assertNs(7450, call.arrivedNs());
             assertNs(7450 + 400, call.ns());
             assertNs(
                     7450,
@@ -262,7 +266,7 @@ class SimulatorTest {
     void directTransfersNothing() {
         Prediction call = run(machine(tiles(1), wires(MESH)), Toy.call(Algorithm.DIRECT, 1, 8, 4));
         assertEquals(0, call.transfers());
-        assertEquals(0, call.gatherNs());
+        assertEquals(0, call.arrivedNs());
         assertNs(5300, call.ns());
     }
 
@@ -275,11 +279,11 @@ class SimulatorTest {
     void pingPongWaitsForABuffer() {
         Machine machine = machine(tiles(1), wires(SWITCH));
         TestCall plain = Toy.call(Algorithm.RING, 1, Hosts.one(4), 80, 4, 4, 4, 4);
-        assertNs(8750, run(machine, plain).gatherNs());
+        assertNs(8750, run(machine, plain).arrivedNs());
         Prediction pingPong = run(machine, Toy.pingPong(80, 4, 4, 4, 4));
-        assertNs(9000 + 1250, pingPong.gatherNs());
+        assertNs(9000 + 1250, pingPong.arrivedNs());
         assertNs(5000 + 4 * 2000, pingPong.ns());
-        assertNs(10250, everyRank(machine, Toy.pingPong(80, 4, 4, 4, 4)).gatherNs());
+        assertNs(10250, everyRank(machine, Toy.pingPong(80, 4, 4, 4, 4)).arrivedNs());
     }
 
     /**
@@ -290,7 +294,7 @@ class SimulatorTest {
     void pingPongWaitsForASlowReceiver() {
         Machine machine = machine(tiles(1), wires(SWITCH));
         Prediction call = run(machine, Toy.withSlow(Toy.pingPong(80, 4, 4, 4, 4), 1, 3));
-        assertNs(17000 + 1250, call.gatherNs());
+        assertNs(17000 + 1250, call.arrivedNs());
         assertNs(5000 + 4 * 6000, call.ns());
     }
 
@@ -321,8 +325,8 @@ class SimulatorTest {
     @Test
     void channelsMoveAtTheSameTime() {
         Machine machine = machine(tiles(2), Toy.inTwoLanes(SWITCH));
-        assertNs(5000 + 2 * 2000 + 250, run(machine, Toy.sliced(2, 1, false, 2, 4)).gatherNs());
-        assertNs(5000 + 2000 + 250, run(machine, Toy.sliced(1, 2, false, 2, 4)).gatherNs());
+        assertNs(5000 + 2 * 2000 + 250, run(machine, Toy.sliced(2, 1, false, 2, 4)).arrivedNs());
+        assertNs(5000 + 2000 + 250, run(machine, Toy.sliced(1, 2, false, 2, 4)).arrivedNs());
     }
 
     /** Only what forwards use a buffer for counts: 6250, 7500 and 8750 as in a plain ring. */
@@ -332,7 +336,7 @@ class SimulatorTest {
         TestCall scenario = Toy.pingPong(80, 4, 4, 4, 4);
         assertNs(
                 8750,
-                Simulator.run(machine, scenario.on(machine), SimulatedView.COMM_ONLY).gatherNs());
+                Simulator.run(machine, scenario.on(machine), SimulatedView.COMM_ONLY).arrivedNs());
     }
 
     /**
@@ -391,7 +395,7 @@ class SimulatorTest {
         Machine shared = machine(tiles(1), wires(MESH), wires(SWITCH));
         TestCall scenario = Toy.call(Algorithm.MESH_PUSH, 2, Hosts.of(2, 2), 4, 4, 4, 4, 4);
         // One port for both ranks of a node: 2000 on the network, then 1000 to the mate.
-        assertNs(5000 + 2000 + 250 + 1000 + 250, run(shared, scenario).gatherNs());
+        assertNs(5000 + 2000 + 250 + 1000 + 250, run(shared, scenario).arrivedNs());
         Wiring port = wires(SWITCH);
         Wiring ownPorts =
                 new Wiring(
@@ -406,14 +410,14 @@ class SimulatorTest {
                         0,
                         false);
         Machine own = machine(tiles(1), wires(MESH), ownPorts);
-        assertNs(5000 + 1000 + 250 + 1000 + 250, run(own, scenario).gatherNs());
+        assertNs(5000 + 1000 + 250 + 1000 + 250, run(own, scenario).arrivedNs());
     }
 
     @Test
     void emptyShardsTakeNothing() {
         Prediction call = run(machine(tiles(1), wires(MESH)), Toy.call(Algorithm.RING, 1, 0, 0));
         assertNs(5000, call.ns());
-        assertEquals(0, call.gatherNs());
+        assertEquals(0, call.arrivedNs());
     }
 
     private static Prediction run(Machine machine, TestCall scenario) {

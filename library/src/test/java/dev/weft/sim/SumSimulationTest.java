@@ -11,6 +11,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.plan.Chunks;
 import dev.weft.plan.Hosts;
+import dev.weft.plan.Placements;
+import dev.weft.plan.ReduceSteps;
 import dev.weft.plan.Reduction;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
@@ -44,7 +46,7 @@ class SumSimulationTest {
         assertNs(7700, back.bounds().pathNs());
         assertNs(6000, back.bounds().linkNs());
         assertNs(5100, back.bounds().computeNs());
-        assertNs(1250, back.gatherNs());
+        assertNs(1250, back.ns() - back.multipliedNs());
     }
 
     /** The last rank begins when the first block has been multiplied and sent by all others. */
@@ -91,16 +93,24 @@ class SumSimulationTest {
 
     @Test
     void roundedSumsTakeHalfTheTime() {
-        Scenario call = call(Reduction.MESH_PUSH, false, parts(2), 4, 4);
-        Sums rounded = new Sums(parts(2), false, Reduction.Order.BY_RANK_BF16);
-        assertNs(5100 + 500 + 250, run(onMesh, with(call, Map.of(), rounded)).ns());
+        Scenario call =
+                scenario(
+                        Reduction.MESH_PUSH,
+                        Reduction.Order.BY_RANK_BF16,
+                        false,
+                        parts(2),
+                        Shards.of(4, 4),
+                        Hosts.one(2),
+                        List.of(Toy.COLS),
+                        0);
+        assertNs(5100 + 500 + 250, run(onMesh, call).ns());
     }
 
     @Test
     void sequentialSendsOnceAllIsMultiplied() {
         Prediction call = run(onMesh, call(Reduction.SEQUENTIAL, false, parts(2), 4, 4));
         assertNs(5200 + 1250, call.ns());
-        assertNs(1250, call.gatherNs());
+        assertNs(1250, call.ns() - call.multipliedNs());
     }
 
     /** Three parts of K for each owner, and nothing travels. */
@@ -199,13 +209,14 @@ class SumSimulationTest {
     @Test
     void aSlowRankHoldsUpTheChain() {
         Scenario call = call(Reduction.CHAIN, false, parts(2), 0, 4);
-        assertNs(6450 + 200, run(onMesh, with(call, Map.of(0, 3.0), call.sums())).ns());
+        assertNs(6450 + 200, run(onMesh, with(call, Map.of(0, 3.0))).ns());
     }
 
-    private static Scenario with(Scenario call, Map<Integer, Double> slow, Sums sums) {
+    private static Scenario with(Scenario call, Map<Integer, Double> slow) {
         return new Scenario(
                 call.plans(),
-                call.chunks(),
+                call.placement(),
+                call.copiesPerRank(),
                 false,
                 call.hosts(),
                 call.aType(),
@@ -213,8 +224,7 @@ class SumSimulationTest {
                 call.columns(),
                 false,
                 0,
-                slow,
-                sums);
+                slow);
     }
 
     /** Whoever waits is told to wait for the rank that sends. */
@@ -296,11 +306,24 @@ class SumSimulationTest {
             Hosts hosts,
             List<Long> columns,
             int workers) {
+        return scenario(reduction, reduction.order(), all, inner, rows, hosts, columns, workers);
+    }
+
+    private static Scenario scenario(
+            Reduction reduction,
+            Reduction.Order order,
+            boolean all,
+            Shards inner,
+            Shards rows,
+            Hosts hosts,
+            List<Long> columns,
+            int workers) {
         long n = columns.stream().mapToLong(Long::longValue).sum();
         Chunks chunks = Chunks.byRows(rows, n, Toy.ROWS, Toy.ROWS);
         return new Scenario(
-                reduction.writer(inner, all).plans(chunks, 1, hosts),
-                chunks,
+                new ReduceSteps(reduction, order, chunks, inner, all, hosts).plans(),
+                Placements.reduce(rows, inner, n, all),
+                chunks.total(),
                 false,
                 hosts,
                 DType.FP16,
@@ -308,8 +331,7 @@ class SumSimulationTest {
                 columns,
                 false,
                 workers,
-                Map.of(),
-                new Sums(inner, all, reduction.order()));
+                Map.of());
     }
 
     private static Prediction run(Machine machine, Scenario scenario) {

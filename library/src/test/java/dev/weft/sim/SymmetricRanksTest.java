@@ -129,7 +129,7 @@ class SymmetricRanksTest {
         assertEquals(RANKS, every.simulatedRanks(), name);
         assertEquals(every.transfers(), some.transfers() * (RANKS / classes), name);
         assertNs(every.ns(), some.ns(), name);
-        assertNs(every.gatherNs(), some.gatherNs(), name);
+        assertNs(every.arrivedNs(), some.arrivedNs(), name);
         assertNs(every.bounds().pathNs(), some.bounds().pathNs(), name);
         assertNs(every.bounds().linkNs(), some.bounds().linkNs(), name);
         assertNs(every.bounds().computeNs(), some.bounds().computeNs(), name);

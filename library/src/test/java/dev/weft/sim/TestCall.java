@@ -1,7 +1,9 @@
 package dev.weft.sim;
 
 import dev.weft.plan.Chunks;
+import dev.weft.plan.GatherSteps;
 import dev.weft.plan.Hosts;
+import dev.weft.plan.Placements;
 import dev.weft.plan.PlanWriter;
 import dev.weft.search.MachinePlans;
 import dev.weft.tensor.DType;
@@ -22,10 +24,12 @@ record TestCall(
         Map<Integer, Double> slowRanks) {
 
     Scenario on(Machine machine) {
+        long n = columns.stream().mapToLong(Long::longValue).sum();
         MachinePlans own = new MachinePlans(machine, writer);
         return new Scenario(
-                own.plans(chunks, lanes, hosts),
-                own.cut(chunks),
+                GatherSteps.of(own.plans(chunks, lanes, hosts), n),
+                Placements.gather(chunks.shards(), chunks.cols(), n),
+                chunks.total(),
                 own.isSymmetric(),
                 hosts,
                 aType,
@@ -33,8 +37,7 @@ record TestCall(
                 columns,
                 keepGathered,
                 workers,
-                slowRanks,
-                null);
+                slowRanks);
     }
 
     int ranks() {

@@ -7,7 +7,7 @@ import dev.weft.plan.Reduction;
 import dev.weft.plan.cut.AscendChunkRule;
 import dev.weft.plan.cut.Cut;
 import dev.weft.search.Problem;
-import dev.weft.sim.Sums;
+import dev.weft.search.Sums;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;

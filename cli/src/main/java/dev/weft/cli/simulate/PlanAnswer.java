@@ -133,7 +133,7 @@ record PlanAnswer(
                 least = Math.min(least, one.predictedNs());
             }
             if (!search.isDirect(one.algorithm())) {
-                double gather = search.price(one, SimulatedView.COMM_ONLY).gatherNs();
+                double gather = search.price(one, SimulatedView.COMM_ONLY).arrivedNs();
                 double product = search.price(one, SimulatedView.COMPUTE_ONLY).ns();
                 least = Math.min(least, gather + product);
             }

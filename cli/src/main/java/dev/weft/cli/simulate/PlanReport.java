@@ -15,8 +15,8 @@ import dev.weft.plan.RankPlan;
 import dev.weft.search.Candidate;
 import dev.weft.search.PlanSearch;
 import dev.weft.search.Problem;
+import dev.weft.search.Sums;
 import dev.weft.sim.Machine;
-import dev.weft.sim.Sums;
 import java.io.IOException;
 import java.util.List;
 

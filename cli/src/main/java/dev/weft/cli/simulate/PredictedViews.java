@@ -37,12 +37,16 @@ public final class PredictedViews {
      */
     public static Views of(PlanSearch search, Candidate chosen, Prediction call) {
         Prediction sequential = search.price(baseline(search, chosen), SimulatedView.PIPELINED);
+        double movingNs =
+                search.problem().sums() == null
+                        ? sequential.arrivedNs()
+                        : sequential.ns() - sequential.multipliedNs();
         return new Views(
                 samples(search.price(chosen, SimulatedView.COMPUTE_ONLY).ns()),
                 samples(search.price(chosen, SimulatedView.COMM_ONLY).ns()),
                 samples(sequential.ns()),
-                samples(sequential.gatherNs()),
-                samples(sequential.ns() - sequential.gatherNs()),
+                samples(movingNs),
+                samples(sequential.ns() - movingNs),
                 samples(call.ns()),
                 true,
                 null);

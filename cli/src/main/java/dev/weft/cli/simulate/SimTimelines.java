@@ -2,6 +2,7 @@ package dev.weft.cli.simulate;
 
 import dev.weft.op.Timeline;
 import dev.weft.plan.Chunks;
+import dev.weft.plan.Shards;
 import dev.weft.report.RunRecord;
 import dev.weft.search.Candidate;
 import dev.weft.search.PlanSearch;
@@ -18,22 +19,27 @@ import java.util.TreeMap;
 /** Keeps what the first simulated ranks do, as timelines like those of executed calls. */
 public final class SimTimelines implements SpanSink {
 
+    private static final String COMPUTE = "compute";
+
     /** Lanes before compute workers, each by number. */
     private static final Comparator<String> TRACK_ORDER =
-            Comparator.comparing((String name) -> name.startsWith("compute"))
+            Comparator.comparing((String name) -> name.startsWith(COMPUTE))
                     .thenComparing(String::length)
                     .thenComparing(Comparator.naturalOrder());
 
     /** With more ranks than this, records have only the first one's spans. */
     static final int MOST_RANKS_WITH_SPANS = 64;
 
+    private final Chunks chunks;
     private final List<Map<String, List<Timeline.Span>>> tracksOfRank = new ArrayList<>();
     private final long[] endNs;
 
     /**
+     * @param chunks of the shards whose rows spans are about
      * @param ranks how many ranks' spans are kept, from rank 0 on
      */
-    SimTimelines(int ranks) {
+    SimTimelines(Chunks chunks, int ranks) {
+        this.chunks = chunks;
         endNs = new long[ranks];
         for (int rank = 0; rank < ranks; rank++) {
             tracksOfRank.add(new TreeMap<>(TRACK_ORDER));
@@ -43,12 +49,13 @@ public final class SimTimelines implements SpanSink {
     public static SimTimelines of(PlanSearch search, Candidate chosen) {
         int ranks = search.problem().shards().ranks();
         Scenario scenario = search.scenario(chosen);
+        Chunks chunks = search.chunks(chosen);
         if (ranks > MOST_RANKS_WITH_SPANS) {
-            SimTimelines timelines = new SimTimelines(1);
+            SimTimelines timelines = new SimTimelines(chunks, 1);
             Simulator.run(search.machine(), scenario, SimulatedView.PIPELINED, timelines);
             return timelines;
         }
-        SimTimelines timelines = new SimTimelines(ranks);
+        SimTimelines timelines = new SimTimelines(chunks, ranks);
         Simulator.runEveryRank(search.machine(), scenario, SimulatedView.PIPELINED, timelines);
         return timelines;
     }
@@ -64,21 +71,40 @@ public final class SimTimelines implements SpanSink {
         }
         long end = Math.round(span.endNs());
         endNs[rank] = Math.max(endNs[rank], end);
+        int source = sourceOf(span.firstRow());
+        long firstRow = span.firstRow() - chunks.shards().firstRow(source);
         tracksOfRank
                 .get(rank)
                 .computeIfAbsent(track, name -> new ArrayList<>())
                 .add(
                         new Timeline.Span(
                                 Timeline.Kind.valueOf(span.kind().name()),
-                                span.source(),
+                                source,
                                 span.peer(),
                                 span.to(),
-                                span.chunk(),
-                                span.firstRow(),
+                                track.startsWith(COMPUTE)
+                                        ? -1
+                                        : chunk(source, firstRow, span.firstCol()),
+                                firstRow,
                                 span.rows(),
                                 span.bytes(),
                                 Math.round(span.startNs()),
                                 end));
+    }
+
+    /** The rank whose shard has a row. */
+    private int sourceOf(long row) {
+        Shards shards = chunks.shards();
+        int source = 0;
+        while (row >= shards.firstRow(source) + shards.rows(source)) {
+            source++;
+        }
+        return source;
+    }
+
+    private int chunk(int source, long row, long col) {
+        long rowChunk = row / chunks.chunkRows(source);
+        return Math.toIntExact(rowChunk * chunks.colChunks() + col / chunks.chunkCols());
     }
 
     /** What one rank did; all ranks start at once. */

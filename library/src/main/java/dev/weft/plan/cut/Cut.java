@@ -122,7 +122,16 @@ public record Cut(long chunkRows, int splitsPerRank, long chunkCols) {
         int ranks = chunks.shards().ranks();
         long most = IntStream.range(0, ranks).map(chunks::blocks).max().orElse(0) / programs;
         long all = IntStream.range(0, ranks).mapToLong(chunks::blocks).sum() / programs;
-        double rows = (double) chunks.shards().maxRows() / Math.max(1, most);
+        return columnParts(chunks.shards().maxRows(), most, all, workers, columns);
+    }
+
+    /**
+     * The same, given the rows of the largest shard and how many blocks of it, and of all shards, a
+     * program has.
+     */
+    public static int columnParts(
+            long shardRows, long most, long all, int workers, List<Long> columns) {
+        double rows = (double) shardRows / Math.max(1, most);
         double narrowest = Math.max(LEAST_PART_COLS, PACK_TO_READ / 2 * rows);
         int parts = divisor(workers, meanColumns(columns) / narrowest, most);
         return parts * all >= workers
@@ -135,9 +144,13 @@ public record Cut(long chunkRows, int splitsPerRank, long chunkCols) {
      * as few as give every worker a piece, unless the parts would be too narrow.
      */
     public static int sumColumnParts(RankPlan plan, int workers) {
-        int blocks = plan.consumption().size();
+        return sumColumnParts(plan.consumption().size(), plan.chunks().cols(), workers);
+    }
+
+    /** The same for this many blocks and columns. */
+    public static int sumColumnParts(int blocks, long cols, int workers) {
         int parts = 1;
-        while (parts * blocks < workers && plan.chunks().cols() >= 2L * parts * LEAST_PART_COLS) {
+        while (parts * blocks < workers && cols >= 2L * parts * LEAST_PART_COLS) {
             parts *= 2;
         }
         return parts;
