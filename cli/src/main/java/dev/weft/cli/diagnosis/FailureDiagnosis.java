@@ -1,6 +1,6 @@
 package dev.weft.cli.diagnosis;
 
-import dev.weft.cli.diagnosis.RankFailure.Kind;
+import dev.weft.cli.diagnosis.RankFailure.Reason;
 import dev.weft.fabric.FailureReport;
 import dev.weft.fabric.FailureReport.State;
 import dev.weft.fabric.FailureReport.Wait;
@@ -68,9 +68,9 @@ public final class FailureDiagnosis {
      * was late itself. Half is enough, since ranks notice a stall at about the same time.
      */
     private static long leastWaitMs(List<RankFailure> ends) {
-        boolean stalled = ends.stream().anyMatch(end -> end.kind() == Kind.STALL);
+        boolean stalled = ends.stream().anyMatch(end -> end.reason() == Reason.STALL);
         return ends.stream()
-                        .filter(end -> !stalled || end.kind() == Kind.STALL)
+                        .filter(end -> !stalled || end.reason() == Reason.STALL)
                         .mapToLong(FailureDiagnosis::longestMs)
                         .reduce(stalled ? Math::min : Math::max)
                         .orElse(0)
@@ -103,19 +103,19 @@ public final class FailureDiagnosis {
                 .map(
                         processEnd ->
                                 named(processEnd.getKey(), processEnd.getValue().words())
-                                        + alsoTold())
+                                        + alsoReported())
                 .findFirst();
     }
 
     /** What a rank that could not report told its peers, if anything. */
-    private String alsoTold() {
+    private String alsoReported() {
         Optional<RankFailure> told =
-                first(Kind.LOST).isPresent() ? Optional.empty() : first(Kind.TOLD);
+                first(Reason.LOST).isPresent() ? Optional.empty() : first(Reason.PEER_FAILED);
         return told.map(end -> "; " + end.message()).orElse("");
     }
 
     private Optional<String> failed() {
-        return first(Kind.OWN)
+        return first(Reason.OWN)
                 .map(
                         end ->
                                 end.rank() < 0
@@ -124,11 +124,11 @@ public final class FailureDiagnosis {
     }
 
     private Optional<String> corrupt() {
-        return first(Kind.CORRUPT).map(RankFailure::message);
+        return first(Reason.CORRUPT).map(RankFailure::message);
     }
 
-    private Optional<RankFailure> first(Kind kind) {
-        return all.stream().filter(end -> end.kind() == kind).findFirst();
+    private Optional<RankFailure> first(Reason reason) {
+        return all.stream().filter(end -> end.reason() == reason).findFirst();
     }
 
     /** Names a rank that the others know to be gone. */

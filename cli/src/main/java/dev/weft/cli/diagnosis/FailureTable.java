@@ -36,7 +36,7 @@ public final class FailureTable {
             String how =
                     processEnds.containsKey(rank)
                             ? processEnds.get(rank).words()
-                            : end.map(e -> e.kind().words).orElse("said nothing");
+                            : end.map(e -> e.reason().words).orElse("said nothing");
             if (report == null) {
                 table.row(Integer.toString(rank), "-", how, "-", "-", "-", "-", "-");
                 continue;

@@ -21,7 +21,7 @@ import java.util.OptionalInt;
  * @param message its error, in one line
  * @param report the rank's state, if known
  */
-public record RankFailure(int rank, Kind kind, String message, Optional<FailureReport> report) {
+public record RankFailure(int rank, Reason reason, String message, Optional<FailureReport> report) {
 
     /** Where a rank writes its failure for its starter. */
     public static final RankFile<RankFailure> FILE =
@@ -30,17 +30,17 @@ public record RankFailure(int rank, Kind kind, String message, Optional<FailureR
     /** Environment variable: the command has started this rank by mpirun, and listens. */
     public static final String MPI_STARTED = "WEFT_MPI_STARTED";
 
-    /** The kind of error. */
-    public enum Kind {
+    /** The reason of error. */
+    public enum Reason {
         STALL("stalled"),
         LOST("lost a peer"),
-        TOLD("was told"),
+        PEER_FAILED("was told"),
         CORRUPT("corrupt signal"),
         OWN("failed");
 
         final String words;
 
-        Kind(String words) {
+        Reason(String words) {
             this.words = words;
         }
     }
@@ -48,16 +48,16 @@ public record RankFailure(int rank, Kind kind, String message, Optional<FailureR
     public static RankFailure of(Throwable failure) {
         String message = ErrorMessage.of(failure).lines().findFirst().orElse("failed");
         return failure instanceof FabricException e
-                ? new RankFailure(e.rank(), kind(e), message, e.report())
-                : new RankFailure(-1, Kind.OWN, message, Optional.empty());
+                ? new RankFailure(e.rank(), reason(e), message, e.report())
+                : new RankFailure(-1, Reason.OWN, message, Optional.empty());
     }
 
-    private static Kind kind(FabricException failure) {
+    private static Reason reason(FabricException failure) {
         return switch (failure) {
-            case StallException e -> Kind.STALL;
-            case PeerFailedException e -> Kind.TOLD;
-            case CorruptSignalException e -> Kind.CORRUPT;
-            default -> Kind.LOST;
+            case StallException e -> Reason.STALL;
+            case PeerFailedException e -> Reason.PEER_FAILED;
+            case CorruptSignalException e -> Reason.CORRUPT;
+            default -> Reason.LOST;
         };
     }
 
@@ -101,6 +101,6 @@ public record RankFailure(int rank, Kind kind, String message, Optional<FailureR
 
     /** This failure with the number that its starter knows the rank by. */
     public RankFailure ofRank(int known) {
-        return new RankFailure(known, kind, message, report);
+        return new RankFailure(known, reason, message, report);
     }
 }

@@ -24,9 +24,9 @@ public final class MpiRankMessages {
     /**
      * Now and then from the first rank, for as long as it runs.
      *
-     * @param met whether all ranks have met
+     * @param joined whether all ranks have joined
      */
-    public record Alive(boolean met) {}
+    public record Alive(boolean joined) {}
 
     /** From the first rank: nothing after it changes the result. */
     public record Exit(int code) {}
@@ -65,7 +65,7 @@ public final class MpiRankMessages {
     /** Processes on this host of ranks that have not reported their start. */
     private final Map<Integer, ProcessHandle> starting = new TreeMap<>();
 
-    private boolean met;
+    private boolean joined;
     private int exitCode = -1;
     private long heard;
 
@@ -82,7 +82,7 @@ public final class MpiRankMessages {
 
     private void keep(int rank, Record message) {
         switch (message) {
-            case Alive alive -> met |= alive.met();
+            case Alive alive -> joined |= alive.joined();
             case Exit exit -> exitCode = exit.code();
             case Signal signal -> signals.put(rank, signal.name());
             case RankFailure end -> ends.put(rank, end.ofRank(rank));
@@ -104,9 +104,9 @@ public final class MpiRankMessages {
         return exitCode < 0 ? OptionalInt.empty() : OptionalInt.of(exitCode);
     }
 
-    /** Whether the first rank has said that all ranks have met. */
-    synchronized boolean haveMet() {
-        return met;
+    /** Whether the first rank has said that all ranks have joined. */
+    synchronized boolean haveJoined() {
+        return joined;
     }
 
     /**
@@ -206,8 +206,8 @@ public final class MpiRankMessages {
     /** Whether the rank ended on its own, not because of another. */
     private static boolean isOwn(RankFailure end) {
         return !lostStarter(end)
-                && end.kind() != RankFailure.Kind.TOLD
-                && end.kind() != RankFailure.Kind.LOST;
+                && end.reason() != RankFailure.Reason.PEER_FAILED
+                && end.reason() != RankFailure.Reason.LOST;
     }
 
     private ProcessEnd processEnd(int rank) {

@@ -2,13 +2,11 @@ package dev.weft.cli.launch;
 
 import dev.weft.cli.console.ErrorMessage;
 import dev.weft.cli.console.ExitCode;
-import dev.weft.cli.console.RunFailedException;
 import dev.weft.cli.diagnosis.FailureDiagnosis;
 import dev.weft.cli.diagnosis.FailureDiagnosis.ProcessEnd;
 import dev.weft.cli.diagnosis.FailureTable;
 import dev.weft.cli.diagnosis.RankFailure;
 import dev.weft.fabric.memory.ShmJob;
-import dev.weft.files.ShutdownHooks;
 import dev.weft.files.TemporaryFiles;
 import dev.weft.text.SafeText;
 import dev.weft.waiting.WaitTime;
@@ -26,11 +24,10 @@ import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Starts this command as ranks by mpirun, and ends as it ends. However this process ends, except by
- * SIGKILL, mpirun and the ranks on this host end first, and what they left in shared memory is
- * removed.
+ * Starts this command as ranks by mpirun, and ends as it ends. What the ranks on this host left in
+ * shared memory is removed.
  */
-public final class MpiStart {
+public final class MpiStart extends Mpirun {
 
     private static final long LOOK_MS = 100;
 
@@ -44,15 +41,12 @@ public final class MpiStart {
     private static final long UNWIND_NS = TimeUnit.SECONDS.toNanos(10);
 
     private static final long ORDERLY_MS = 2_000;
-    private static final long TERM_MS = 3_000;
     private static final long READ_MS = 1_000;
 
-    private final ProcessBuilder builder;
     private final int count;
     private final PrintWriter out;
     private final MpiRankMessages ranks;
     private final long deadlineNs;
-    private Process mpirun;
 
     /** Whether a line about a failure has been passed on. */
     private volatile boolean complained;
@@ -69,59 +63,37 @@ public final class MpiStart {
     /** Whether mpirun is stopped, and so would not notice a signal either. */
     private boolean isStopped;
 
-    private boolean ended;
-
     /**
      * @param out where the ranks' standard output goes
      */
     public MpiStart(MpiCommandLine command, int count, Duration deadline, PrintWriter out)
             throws IOException {
-        this.builder = command.builder();
+        super(command.builder());
         this.count = count;
         this.out = out;
         this.ranks = new MpiRankMessages(count);
         this.deadlineNs = WaitTime.nanoseconds(deadline);
     }
 
-    public int run() throws IOException {
-        Thread hook = new Thread(this::abandon, "weft-abandon");
-        if (!ShutdownHooks.add(hook)) {
-            throw RankProcesses.toldToEnd();
-        }
-        start();
-        try {
-            Thread output = Thread.ofPlatform().daemon().start(this::passOnOutput);
-            Thread errors = Thread.ofPlatform().daemon().start(this::passOnErrors);
-            String silence = awaitEnd();
-            ranks.look(mpirun.descendants());
-            processEnds = ranks.processEnds();
-            boolean byItself = !mpirun.isAlive();
-            end();
-            output.join(READ_MS);
-            errors.join(READ_MS);
-            ShutdownHooks.remove(hook);
-            OptionalInt code = ranks.exitCode();
-            boolean failed = code.isEmpty() || code.getAsInt() == ExitCode.FAILED;
-            // A signal that also ends this process is reported once, when it ends.
-            if (failed && TerminationSignal.received().isEmpty()) {
-                tell(silence, byItself ? mpirun.exitValue() : 0);
-            }
-            return code.orElse(ExitCode.FAILED);
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-            throw new RunFailedException("interrupted");
-        } finally {
-            end();
-        }
-    }
-
-    private synchronized void start() throws IOException {
-        if (ended) {
-            throw RankProcesses.toldToEnd();
-        }
-        // Its input stays open as long as this process runs: the first rank listens for its end.
-        mpirun = builder.start();
+    @Override
+    int await() throws InterruptedException {
         tellOfLife();
+        Thread output = Thread.ofPlatform().daemon().start(this::passOnOutput);
+        Thread errors = Thread.ofPlatform().daemon().start(this::passOnErrors);
+        String silence = awaitEnd();
+        ranks.look(process().descendants());
+        processEnds = ranks.processEnds();
+        boolean byItself = !process().isAlive();
+        end();
+        output.join(READ_MS);
+        errors.join(READ_MS);
+        OptionalInt code = ranks.exitCode();
+        boolean failed = code.isEmpty() || code.getAsInt() == ExitCode.FAILED;
+        // A signal that also ends this process is reported once, when it ends.
+        if (failed && TerminationSignal.received().isEmpty()) {
+            tell(silence, byItself ? process().exitValue() : 0);
+        }
+        return code.orElse(ExitCode.FAILED);
     }
 
     /**
@@ -135,7 +107,7 @@ public final class MpiStart {
         long unwindNs = 0;
         long heard = 0;
         long lookedNs = System.nanoTime();
-        while (!mpirun.waitFor(LOOK_MS, TimeUnit.MILLISECONDS)) {
+        while (!process().waitFor(LOOK_MS, TimeUnit.MILLISECONDS)) {
             long now = System.nanoTime();
             long stepNs = WaitTime.counted(lookedNs, now);
             lookedNs = now;
@@ -161,24 +133,27 @@ public final class MpiStart {
                                 TimeUnit.NANOSECONDS.toMillis(silentNs),
                                 TimeUnit.NANOSECONDS.toMillis(deadlineNs));
         hung = true;
-        isStopped = RankProcesses.isStopped(mpirun.pid());
+        isStopped = RankProcesses.isStopped(process().pid());
         if (isStopped) {
             return "mpirun (process %s) is stopped: its ranks gave no sign%s"
-                    .formatted(mpirun.pid(), time);
+                    .formatted(process().pid(), time);
         }
         if (ranks.starts().isEmpty()) {
             return "no rank has come up: mpirun gave no sign" + time;
         }
-        return ranks.haveMet()
+        return ranks.haveJoined()
                 ? "rank 0 gave no sign of life" + time
                 : "the ranks have not met: rank 0 gave no sign of life" + time;
     }
 
-    /** Only a rank that has received this takes the end of its input for this process's end. */
+    /**
+     * Its input stays open as long as this process runs: the first rank listens for its end. Only a
+     * rank that has received this takes the end of its input for this process's end.
+     */
     private void tellOfLife() {
         try {
-            mpirun.getOutputStream().write('\n');
-            mpirun.getOutputStream().flush();
+            process().getOutputStream().write('\n');
+            process().getOutputStream().flush();
         } catch (IOException e) {
             // It has already ended, or reads no input.
             closed(e);
@@ -242,7 +217,7 @@ public final class MpiStart {
 
     /** Done by this process, which notices lost output; mpirun would not. */
     private void passOnOutput() {
-        try (Reader output = mpirun.inputReader()) {
+        try (Reader output = process().inputReader()) {
             char[] some = new char[4096];
             for (int count = output.read(some); count > 0; count = output.read(some)) {
                 out.write(some, 0, count);
@@ -260,7 +235,7 @@ public final class MpiStart {
 
     /** Passes on what ranks print for people, and keeps what they tell this process. */
     private void passOnErrors() {
-        try (BufferedReader errors = mpirun.errorReader()) {
+        try (BufferedReader errors = process().errorReader()) {
             for (String line = errors.readLine(); line != null; line = errors.readLine()) {
                 if (!ranks.take(line) && !ending) {
                     complained |= line.contains("weft: ");
@@ -272,39 +247,32 @@ public final class MpiStart {
         }
     }
 
-    /** This process was told to end: it ends its ranks. */
-    private void abandon() {
+    @Override
+    void abandon() {
         ending = true;
         end();
     }
 
     /**
-     * Ends mpirun and the ranks if they are still running. First cleanly: the end of its input ends
-     * the first rank's run, and with it all others. A signal comes later, because a second one,
-     * after the one that a terminal sends to all of its processes, makes Open MPI abandon
-     * everything.
+     * First cleanly: the end of its input ends the first rank's run, and with it all others. A
+     * signal comes later, because a second one, after the one that a terminal sends to all of its
+     * processes, makes Open MPI abandon everything.
      */
-    private synchronized void end() {
-        if (ended) {
-            return;
-        }
-        ended = true;
-        if (mpirun == null) {
-            return;
-        }
-        boolean gone = !mpirun.isAlive();
+    @Override
+    void stop() {
+        boolean gone = !process().isAlive();
         if (!gone && !hung) {
             closeInput();
             gone = hasEnded(ORDERLY_MS);
         }
         if (!gone && !isStopped) {
-            mpirun.destroy();
+            process().destroy();
             gone = hasEnded(TERM_MS);
         }
         List<ProcessHandle> left = new ArrayList<>(ranks.processes());
-        mpirun.descendants().forEach(left::add);
+        process().descendants().forEach(left::add);
         if (!gone) {
-            mpirun.destroyForcibly();
+            process().destroyForcibly();
         }
         RankProcesses.awaitGone(left.stream());
         left.forEach(ProcessHandle::destroyForcibly);
@@ -314,19 +282,10 @@ public final class MpiStart {
 
     private void closeInput() {
         try {
-            mpirun.getOutputStream().close();
+            process().getOutputStream().close();
         } catch (IOException e) {
             // It no longer reads: the signal will do.
             closed(e);
-        }
-    }
-
-    private boolean hasEnded(long withinMs) {
-        try {
-            return mpirun.waitFor(withinMs, TimeUnit.MILLISECONDS);
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-            return false;
         }
     }
 
@@ -334,7 +293,7 @@ public final class MpiStart {
         try {
             TemporaryFiles.removeLeft();
             ShmJob.removeStale();
-            OpenMpiFiles.remove(ranks.starts(), mpirun.pid());
+            OpenMpiFiles.remove(ranks.starts(), process().pid());
         } catch (IOException e) {
             System.err.println("weft: cannot remove what the ranks have left: " + e.getMessage());
         }

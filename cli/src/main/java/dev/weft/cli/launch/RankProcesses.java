@@ -50,7 +50,7 @@ public final class RankProcesses implements AutoCloseable {
         final PipeText errors;
 
         /** Whether the other ranks have been told that it ended. */
-        boolean told;
+        boolean announced;
 
         /** What to say about it if it had to be killed, else null. */
         String hung;
@@ -213,8 +213,8 @@ public final class RankProcesses implements AutoCloseable {
     private void tellOfEnds() {
         for (int rank = 0; rank < ranks.size(); rank++) {
             Rank one = ranks.get(rank);
-            if (!one.told && !one.isAlive()) {
-                one.told = true;
+            if (!one.announced && !one.isAlive()) {
+                one.announced = true;
                 job.ended(rank);
             }
         }
@@ -263,12 +263,12 @@ public final class RankProcesses implements AutoCloseable {
      */
     public RunFailedException failure(int failed) {
         List<RankFailure> ends = ends();
-        boolean told = ends.stream().anyMatch(end -> end.report().isPresent());
+        boolean reported = ends.stream().anyMatch(end -> end.report().isPresent());
         return new RunFailedException(
                 new FailureDiagnosis(ends, processEnds())
                         .line()
                         .orElse("rank " + failed + " " + end(failed)),
-                told ? FailureTable.lines(ranks.size(), ends, processEnds()) : List.of());
+                reported ? FailureTable.lines(ranks.size(), ends, processEnds()) : List.of());
     }
 
     /** What is known about the ranks that ended otherwise. */
@@ -302,11 +302,6 @@ public final class RankProcesses implements AutoCloseable {
 
     int exitCode(int rank) {
         return ranks.get(rank).process.exitValue();
-    }
-
-    /** What the rank has printed, if its output goes to this process. */
-    public List<String> output(int rank) {
-        return ranks.get(rank).output.lines();
     }
 
     private static void pause() {

@@ -22,9 +22,8 @@ import java.lang.foreign.Arena;
 import java.util.List;
 
 /**
- * A rank on a GPU whose products are summed over ranks. Its expected result, and what
- * host peers would send it, are products of one rank over parts of K, by an operator that sums
- * nothing.
+ * A rank on a GPU whose products are summed over ranks. Its expected result, and what host peers
+ * would send it, are products of one rank over parts of K, by an operator that sums nothing.
  */
 final class CudaSumsRank extends CudaRank {
 

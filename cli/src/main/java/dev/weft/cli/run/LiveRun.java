@@ -16,16 +16,16 @@ final class LiveRun implements RoundListener {
     private final RunRequest request;
     private final TreeMap<Integer, RankReport> reports = new TreeMap<>();
     private final Hosts hosts;
-    private final int tellers;
+    private final int reporters;
 
     /**
-     * @param tellers how many ranks report their rounds, from the first on
+     * @param reporters how many ranks report their rounds, from the first on
      */
-    LiveRun(LivePage page, RunRequest request, Hosts hosts, int tellers) {
+    LiveRun(LivePage page, RunRequest request, Hosts hosts, int reporters) {
         this.page = page;
         this.request = request;
         this.hosts = hosts;
-        this.tellers = tellers;
+        this.reporters = reporters;
     }
 
     @Override
@@ -35,7 +35,7 @@ final class LiveRun implements RoundListener {
         boolean alike = reports.values().stream().allMatch(one -> one.times().rounds() == rounds);
         boolean some = reports.keySet().stream().anyMatch(one -> !request.problem().sitsOut(one));
         // Timelines of different calls do not belong in one picture.
-        if (reports.size() == tellers && alike && some) {
+        if (reports.size() == reporters && alike && some) {
             List<RankReport> all = List.copyOf(reports.values());
             page.show(() -> shown(all));
         }

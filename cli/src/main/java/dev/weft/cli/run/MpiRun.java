@@ -35,7 +35,7 @@ final class MpiRun {
      * @param judged the verdict on the outputs of all ranks of its host; null if another rank
      *     checks them
      */
-    private record Told(RankReport report, Verification judged) {}
+    private record RankResult(RankReport report, Verification judged) {}
 
     private final RunSteps steps;
     private final RunOptions options;
@@ -78,12 +78,12 @@ final class MpiRun {
             RankReport report =
                     new RankRun(inputs, progress, listener(page, inputs, world)).run(world);
             Verification judged = judge(world, inputs, report, progress);
-            List<Told> told = Collected.atFirst(world, new Told(report, judged));
+            List<RankResult> results = Collected.atFirst(world, new RankResult(report, judged));
             int code = 0;
             if (first) {
                 code =
                         Heartbeat.during(
-                                world, () -> finish(world.hosts(), inputs, told, outputs, page));
+                                world, () -> finish(world.hosts(), inputs, results, outputs, page));
                 MpiRank.tellExit(code);
             }
             if (page != null) {
@@ -187,12 +187,12 @@ final class MpiRun {
     }
 
     private int finish(
-            Hosts hosts, Inputs inputs, List<Told> told, RunOutputs outputs, LivePage page)
+            Hosts hosts, Inputs inputs, List<RankResult> results, RunOutputs outputs, LivePage page)
             throws IOException {
-        List<RankReport> reports = told.stream().map(Told::report).toList();
+        List<RankReport> reports = results.stream().map(RankResult::report).toList();
         Verification verification =
-                told.stream()
-                        .map(Told::judged)
+                results.stream()
+                        .map(RankResult::judged)
                         .filter(Objects::nonNull)
                         .reduce(Verification::and)
                         .orElseThrow();

@@ -201,9 +201,9 @@ public final class RunCommand extends WeftCommand {
             Inputs inputs = steps.prepare(arena, lock, console, progress);
             ProblemSpec problem = inputs.problem();
             Hosts hosts = Hosts.one(problem.ranks());
-            int tellers = execution.place().hostPeers() ? 1 : problem.ranks();
+            int reporters = execution.place().hostPeers() ? 1 : problem.ranks();
             RoundListener listener =
-                    page == null ? null : new LiveRun(page, inputs.request(), hosts, tellers);
+                    page == null ? null : new LiveRun(page, inputs.request(), hosts, reporters);
             console.info(steps.ranks(problem, hosts) + ": " + problem.describe());
             if (execution.place().launcher() == Launcher.THREADS) {
                 readAll(inputs);

@@ -37,7 +37,7 @@ public record ViewRounds(
     private static final double NARROW = 0.01;
 
     /** The least time between two reports to a listener. */
-    private static final long TELL_NS = 400_000_000L;
+    private static final long REPORT_NS = 400_000_000L;
 
     /** Of so many rounds, the latest ones, what the calls did is kept until the median is known. */
     private static final int KEPT = 16;
@@ -101,9 +101,9 @@ public record ViewRounds(
         Slowest slowest = new Slowest(new double[times.rounds()], new long[times.rounds()]);
         Timeline[] timelines = new Timeline[KEPT];
         int kept = KEPT;
-        long toldNs = System.nanoTime();
+        long reportedNs = System.nanoTime();
         long moreSinceNs = 0;
-        long beganNs = toldNs;
+        long beganNs = reportedNs;
         int done = 0;
         progress.begin("measuring", warmup + least);
         for (int round = 0; done < least || isMore(slowest, done, moreSinceNs, beganNs); round++) {
@@ -122,8 +122,8 @@ public record ViewRounds(
             }
             timelines[done % kept] = timeline;
             done++;
-            if (listener != null && isTime(toldNs)) {
-                toldNs = System.nanoTime();
+            if (listener != null && isTime(reportedNs)) {
+                reportedNs = System.nanoTime();
                 listener.accept(new Measured(times.first(done), timeline));
             }
             if (done < least) {
@@ -241,8 +241,8 @@ public record ViewRounds(
     }
 
     /** All ranks report the same round, when the first rank finds that it is time. */
-    private boolean isTime(long toldNs) {
-        boolean own = System.nanoTime() - toldNs >= TELL_NS;
+    private boolean isTime(long reportedNs) {
+        boolean own = System.nanoTime() - reportedNs >= REPORT_NS;
         return world == null ? own : world.exchange(own ? 1 : 0)[0] == 1;
     }
 }

@@ -28,7 +28,7 @@ class FailureDiagnosisTest {
         private final List<Wait> waits = new ArrayList<>();
         private final List<Run> runs = new ArrayList<>();
         private final List<Peer> peers = new ArrayList<>();
-        private RankFailure.Kind kind = RankFailure.Kind.STALL;
+        private RankFailure.Reason reason = RankFailure.Reason.STALL;
         private String operator = "w-1";
         private int call = CALL;
         private long waitedMs = DEADLINE_MS;
@@ -37,8 +37,8 @@ class FailureDiagnosisTest {
             this.rank = rank;
         }
 
-        Rank kind(RankFailure.Kind of) {
-            kind = of;
+        Rank reason(RankFailure.Reason of) {
+            reason = of;
             return this;
         }
 
@@ -88,7 +88,7 @@ class FailureDiagnosisTest {
             List<Sent> sent = List.of(new Sent("lane-0", runs.size(), 9, null, runs));
             FailureReport report =
                     new FailureReport(rank, operator, call, waits, List.of(), sent, peers);
-            return new RankFailure(rank, kind, "rank " + rank + ": ended", Optional.of(report));
+            return new RankFailure(rank, reason, "rank " + rank + ": ended", Optional.of(report));
         }
     }
 
@@ -97,7 +97,7 @@ class FailureDiagnosisTest {
     }
 
     private static RankFailure own(int rank, String message) {
-        return new RankFailure(rank, RankFailure.Kind.OWN, message, Optional.empty());
+        return new RankFailure(rank, RankFailure.Reason.OWN, message, Optional.empty());
     }
 
     private static String line(
@@ -116,7 +116,7 @@ class FailureDiagnosisTest {
                         + " from rank 1)",
                 line(
                         Map.of(1, new FailureDiagnosis.ProcessEnd(true, "was ended by signal 9")),
-                        rank(0).kind(RankFailure.Kind.LOST).forChunk(1, 1, 2).end(),
+                        rank(0).reason(RankFailure.Reason.LOST).forChunk(1, 1, 2).end(),
                         own(2, "something else")));
     }
 
@@ -126,7 +126,7 @@ class FailureDiagnosisTest {
                 "rank 1 failed with exit code 1; rank 0: ended",
                 line(
                         Map.of(1, new FailureDiagnosis.ProcessEnd(true, "failed with exit code 1")),
-                        rank(0).kind(RankFailure.Kind.TOLD).forChunk(2, 2, 2).end()));
+                        rank(0).reason(RankFailure.Reason.PEER_FAILED).forChunk(2, 2, 2).end()));
     }
 
     @Test
@@ -134,9 +134,9 @@ class FailureDiagnosisTest {
         assertEquals(
                 "rank 1 failed: the press broke",
                 line(
-                        rank(0).kind(RankFailure.Kind.TOLD).forChunk(2, 1, 0).end(),
+                        rank(0).reason(RankFailure.Reason.PEER_FAILED).forChunk(2, 1, 0).end(),
                         own(1, "the press broke"),
-                        rank(2).kind(RankFailure.Kind.TOLD).forChunk(1, 1, 0).end()));
+                        rank(2).reason(RankFailure.Reason.PEER_FAILED).forChunk(1, 1, 0).end()));
         assertEquals("no more yarn", line(own(-1, "no more yarn")), "a thread's rank is unknown");
     }
 
@@ -145,8 +145,11 @@ class FailureDiagnosisTest {
         assertEquals(
                 "rank 2: ended",
                 line(
-                        rank(0).kind(RankFailure.Kind.TOLD).forChunk(2, 1, 0).end(),
-                        rank(2).kind(RankFailure.Kind.CORRUPT).waited(0).forChunk(1, 1, 0).end()));
+                        rank(0).reason(RankFailure.Reason.PEER_FAILED).forChunk(2, 1, 0).end(),
+                        rank(2).reason(RankFailure.Reason.CORRUPT)
+                                .waited(0)
+                                .forChunk(1, 1, 0)
+                                .end()));
     }
 
     @Test
@@ -154,17 +157,17 @@ class FailureDiagnosisTest {
         assertEquals(
                 "rank 3 died; ranks 0 and 1 wait for it (chunk 0 of rank 3 (number 7) from rank 3)",
                 line(
-                        rank(0).kind(RankFailure.Kind.LOST)
+                        rank(0).reason(RankFailure.Reason.LOST)
                                 .forChunk(3, 3, 0)
                                 .knows(1, State.FAILED)
                                 .knows(3, State.DEAD)
                                 .end(),
-                        rank(1).kind(RankFailure.Kind.TOLD).forChunk(3, 3, 1).end()));
+                        rank(1).reason(RankFailure.Reason.PEER_FAILED).forChunk(3, 3, 1).end()));
     }
 
     @Test
     void aRankThatLeftIsToBlameIfItIsWaitedFor() {
-        Rank lost = rank(0).kind(RankFailure.Kind.LOST).forWhat(Awaited.START, 2, CALL);
+        Rank lost = rank(0).reason(RankFailure.Reason.LOST).forWhat(Awaited.START, 2, CALL);
         assertTrue(
                 line(lost.knows(1, State.LEFT).knows(2, State.LEFT).end())
                         .startsWith(
@@ -176,8 +179,8 @@ class FailureDiagnosisTest {
     void theEndOfAChainIsTheCulprit() {
         RankFailure[] chain = {
             rank(0).forChunk(1, 3, 2).end(),
-            rank(1).kind(RankFailure.Kind.TOLD).forChunk(2, 3, 2).end(),
-            rank(2).kind(RankFailure.Kind.TOLD).waited(650).forChunk(3, 3, 2).end()
+            rank(1).reason(RankFailure.Reason.PEER_FAILED).forChunk(2, 3, 2).end(),
+            rank(2).reason(RankFailure.Reason.PEER_FAILED).waited(650).forChunk(3, 3, 2).end()
         };
         String expected = "; rank 2 waits for it (chunk 2 of rank 3 (number 7) from rank 3)";
         assertEquals("rank 3 hangs: it gave no sign of life" + expected, line(chain));
@@ -191,10 +194,10 @@ class FailureDiagnosisTest {
         assertTrue(
                 line(
                                 rank(0).forWhat(Awaited.COLLECTIVE, 2, 9).end(),
-                                rank(1).kind(RankFailure.Kind.TOLD)
+                                rank(1).reason(RankFailure.Reason.PEER_FAILED)
                                         .forWhat(Awaited.COLLECTIVE, 2, 9)
                                         .end(),
-                                rank(2).kind(RankFailure.Kind.TOLD)
+                                rank(2).reason(RankFailure.Reason.PEER_FAILED)
                                         .waited(3)
                                         .forWhat(Awaited.COLLECTIVE, 0, 9)
                                         .end())
@@ -266,7 +269,7 @@ class FailureDiagnosisTest {
         RankFailure elsewhere = rank(1).in("w-2", 90).sent(2, 1, 0, 5).forChunk(0, 0, 0).end();
         assertTrue(line(elsewhere, waiter).startsWith("rank 0 hangs"), "another operator");
         RankFailure late =
-                rank(1).kind(RankFailure.Kind.TOLD)
+                rank(1).reason(RankFailure.Reason.PEER_FAILED)
                         .waited(1)
                         .sent(2, 1, 0, 5)
                         .forChunk(0, 0, 0)

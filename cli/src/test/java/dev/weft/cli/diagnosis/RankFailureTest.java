@@ -51,7 +51,7 @@ class RankFailureTest {
     @Test
     void whatIsWrittenIsReadBack() throws IOException {
         RankFailure stalled = RankFailure.of(stall(2, 0));
-        assertEquals(RankFailure.Kind.STALL, stalled.kind());
+        assertEquals(RankFailure.Reason.STALL, stalled.reason());
         assertEquals(2, stalled.rank());
         assertTrue(stalled.report().isPresent());
         assertEquals(stalled, readBack(stalled));
@@ -69,10 +69,11 @@ class RankFailureTest {
     @Test
     void everyErrorHasItsKind() {
         assertEquals(
-                RankFailure.Kind.TOLD, RankFailure.of(new PeerFailedException(0, 1, "x")).kind());
+                RankFailure.Reason.PEER_FAILED,
+                RankFailure.of(new PeerFailedException(0, 1, "x")).reason());
         assertEquals(
-                RankFailure.Kind.LOST,
-                RankFailure.of(new PeerLostException(0, 1, "died", "x")).kind());
+                RankFailure.Reason.LOST,
+                RankFailure.of(new PeerLostException(0, 1, "died", "x")).reason());
         StallException thrown = stall(0, 1);
         thrown.addSuppressed(new PeerFailedException(2, 1, "x"));
         thrown.addSuppressed(new IllegalStateException("not a rank's"));
@@ -90,7 +91,7 @@ class RankFailureTest {
         }
         whole[4] = 9;
         PrivateFiles.write(file, whole);
-        assertEquals(Optional.empty(), RankFailure.FILE.readable(folder, 0), "no such kind");
+        assertEquals(Optional.empty(), RankFailure.FILE.readable(folder, 0), "no such reason");
         assertEquals(Optional.empty(), RankFailure.FILE.readable(folder, 1));
     }
 
@@ -157,7 +158,7 @@ class RankFailureTest {
                                 new FailureReport.Peer(1, FailureReport.State.PRESENT, 9, 12, -1),
                                 new FailureReport.Peer(2, FailureReport.State.DEAD, 8, 890, -1)));
         List<RankFailure> ends =
-                List.of(new RankFailure(0, RankFailure.Kind.LOST, "m", Optional.of(report)));
+                List.of(new RankFailure(0, RankFailure.Reason.LOST, "m", Optional.of(report)));
         List<String> lines =
                 FailureTable.lines(
                         3, ends, Map.of(2, new FailureDiagnosis.ProcessEnd(true, "was killed")));

@@ -3,8 +3,11 @@ package dev.weft.cli.launch;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import dev.weft.fabric.memory.ShmJob;
+import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 
 /** Programs as ranks, and what is known of them at the end. */
@@ -37,10 +40,13 @@ class RankProcessesIT {
     @Test
     void allThatAProgramPrintsIsThereWithoutAThreadThatReads() throws Exception {
         try (RankProcesses processes = new RankProcesses(ShmJob.create(), DEADLINE)) {
-            processes.start(new ProcessBuilder("seq", "1", "30000"), 1);
+            ByteArrayOutputStream printed = new ByteArrayOutputStream();
+            processes.start(
+                    new ProcessBuilder("seq", "1", "30000"), 1, printed::writeBytes, errors -> {});
             assertEquals(-1, processes.await(() -> {}));
-            assertEquals(30_000, processes.output(0).size());
-            assertEquals("30000", processes.output(0).getLast());
+            List<String> lines = printed.toString(StandardCharsets.UTF_8).lines().toList();
+            assertEquals(30_000, lines.size());
+            assertEquals("30000", lines.getLast());
         }
     }
 }
