@@ -1,14 +1,15 @@
 package dev.weft.ffi;
 
 import static dev.weft.ffi.NativeFunction.hex;
+
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 
 import dev.weft.ffi.MpiFamily.Handle;
+
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.Arrays;
 import java.util.Optional;
-import java.util.function.Supplier;
-import java.util.function.ToIntFunction;
 
 /**
  * The process's MPI library, Open MPI or MPICH: loaded once, when first asked for. Handles
@@ -24,6 +25,8 @@ public final class Mpi {
 
     private static final Mpi LOADED =
             MpiCalls.BOUND.unavailable().isEmpty() ? new Mpi(MpiCalls.library()) : null;
+
+    private static final String COMM = "comm %#x";
 
     private final MpiLibrary library;
     private final long world;
@@ -74,36 +77,30 @@ public final class Mpi {
      * @return the level that the library grants, which may be lower than the required one
      */
     public MpiThreadLevel initThread(MpiThreadLevel required) {
-        MpiThreadLevel provided;
-        try (Arena arena = Arena.ofConfined()) {
-            MemorySegment out = arena.allocate(JAVA_INT);
-            int code = MpiCalls.INIT_THREAD.call(0, 0, required.ordinal(), out.address());
-            MpiCalls.INIT_THREAD.check(code, required.toString());
-            provided = threadLevel(out.get(JAVA_INT, 0));
-        }
+        int provided = number(MpiCalls.INIT_THREAD, "level %3$d", 0, 0, required.ordinal());
         // Failures that belong to no communicator are raised on one of these two, depending on
         // MPI's version.
         returnErrors(world);
         returnErrors(library.handle(Handle.SELF));
-        return provided;
+        return threadLevel(provided);
     }
 
     /** Whether MPI has been initialised, now or earlier. */
     public boolean initialized() {
-        return ask(MpiCalls.INITIALIZED) != 0;
+        return number(MpiCalls.INITIALIZED, "") != 0;
     }
 
     public boolean finalized() {
-        return ask(MpiCalls.FINALIZED) != 0;
+        return number(MpiCalls.FINALIZED, "") != 0;
     }
 
     public MpiThreadLevel queryThread() {
-        return threadLevel(ask(MpiCalls.QUERY_THREAD));
+        return threadLevel(number(MpiCalls.QUERY_THREAD, ""));
     }
 
     /** MPI_Finalize: waits for all ranks, and no call may follow. */
     public void finish() {
-        MpiCalls.FINALIZE.check(MpiCalls.FINALIZE.call(), "");
+        MpiCalls.FINALIZE.runRarely("");
     }
 
     /** The communicator of all processes that were started together. */
@@ -112,19 +109,16 @@ public final class Mpi {
     }
 
     public int rank(long comm) {
-        return ask(MpiCalls.RANK, comm);
+        return number(MpiCalls.RANK, COMM, comm);
     }
 
     public int size(long comm) {
-        return ask(MpiCalls.SIZE, comm);
+        return number(MpiCalls.SIZE, COMM, comm);
     }
 
     /** The same processes with separate messages, until {@link #free}. All of them call it. */
     public long duplicate(long comm) {
-        return create(
-                MpiCalls.DUPLICATE,
-                out -> MpiCalls.DUPLICATE.call(comm, out.address()),
-                () -> comm(comm));
+        return create(MpiCalls.DUPLICATE, COMM, comm);
     }
 
     /**
@@ -134,10 +128,8 @@ public final class Mpi {
     public long splitByHost(long comm, int key) {
         int shared = family().commTypeShared();
         long noHints = library.handle(Handle.INFO_NULL);
-        return create(
-                MpiCalls.SPLIT_TYPE,
-                out -> MpiCalls.SPLIT_TYPE.call(comm, shared, key, noHints, out.address()),
-                () -> comm(comm) + ", shared memory, key " + key);
+        String arguments = "comm %#x, shared memory %d, key %d";
+        return create(MpiCalls.SPLIT_TYPE, arguments, comm, shared, key, noHints);
     }
 
     /** Frees a communicator that this class has made. All of its processes call it. */
@@ -152,28 +144,19 @@ public final class Mpi {
     }
 
     public void barrier(long comm) {
-        MpiCalls.BARRIER.run("comm %#x", comm);
+        MpiCalls.BARRIER.run(COMM, comm);
     }
 
     public void bcast(long address, int count, long type, int root, long comm) {
-        int code = MpiCalls.BROADCAST.call(address, count, type, root, comm);
-        if (code != 0) {
-            throw MpiCalls.BROADCAST.failed(
-                    code, buffer(address, count, type) + ", root " + root + ", " + comm(comm));
-        }
+        String arguments = "%2$d of type %3$#x at %1$#x, root %4$d, comm %5$#x";
+        MpiCalls.BROADCAST.runRarely(arguments, address, count, type, root, comm);
     }
 
     /** Gathers the same number of bytes from every rank, in rank order. */
     public void allgather(long sendAddress, int bytes, long receiveAddress, long comm) {
-        int code =
-                MpiCalls.ALLGATHER.call(
-                        sendAddress, bytes, byteType, receiveAddress, bytes, byteType, comm);
-        if (code != 0) {
-            throw MpiCalls.ALLGATHER.failed(
-                    code,
-                    "%s bytes from %s to %s, %s"
-                            .formatted(bytes, hex(sendAddress), hex(receiveAddress), comm(comm)));
-        }
+        MpiCalls.ALLGATHER.runRarely(
+                "%2$d bytes from %1$#x to %4$#x, comm %7$#x",
+                sendAddress, bytes, byteType, receiveAddress, bytes, byteType, comm);
     }
 
     /**
@@ -191,25 +174,16 @@ public final class Mpi {
             long displacementsAddress,
             long receiveType,
             long comm) {
-        int code =
-                MpiCalls.ALLGATHERV.call(
-                        sendAddress,
-                        sendCount,
-                        sendType,
-                        receiveAddress,
-                        countsAddress,
-                        displacementsAddress,
-                        receiveType,
-                        comm);
-        if (code != 0) {
-            throw MpiCalls.ALLGATHERV.failed(
-                    code,
-                    buffer(sendAddress, sendCount, sendType)
-                            + " to "
-                            + hex(receiveAddress)
-                            + ", "
-                            + comm(comm));
-        }
+        MpiCalls.ALLGATHERV.runRarely(
+                "%2$d of type %3$#x at %1$#x to %4$#x, comm %8$#x",
+                sendAddress,
+                sendCount,
+                sendType,
+                receiveAddress,
+                countsAddress,
+                displacementsAddress,
+                receiveType,
+                comm);
     }
 
     /** The type of one byte. */
@@ -219,24 +193,16 @@ public final class Mpi {
 
     /** A type of contiguous bytes as one element, until {@link #freeType}. */
     public long contiguousType(int bytes) {
-        return committed(
-                create(
-                        MpiCalls.CREATE_CONTIGUOUS,
-                        out -> MpiCalls.CREATE_CONTIGUOUS.call(bytes, byteType, out.address()),
-                        () -> bytes + " bytes"));
+        return committed(create(MpiCalls.CREATE_CONTIGUOUS, "%d bytes", bytes, byteType));
     }
 
     /**
      * Rows at a pitch as one element, until {@link #freeType}; its extent ends with the last row.
      */
     public long hvectorType(int rows, int rowBytes, long pitchBytes) {
+        String arguments = "%d rows of %d bytes, pitch %d";
         return committed(
-                create(
-                        MpiCalls.CREATE_HVECTOR,
-                        out ->
-                                MpiCalls.CREATE_HVECTOR.call(
-                                        rows, rowBytes, pitchBytes, byteType, out.address()),
-                        () -> rows + " rows of " + rowBytes + " bytes, pitch " + pitchBytes));
+                create(MpiCalls.CREATE_HVECTOR, arguments, rows, rowBytes, pitchBytes, byteType));
     }
 
     /** MPI keeps the type for as long as a transfer that has begun needs it. */
@@ -249,14 +215,6 @@ public final class Mpi {
         return new MpiRequests(family(), library.handle(Handle.REQUEST_NULL), byteType, capacity);
     }
 
-    static String comm(long comm) {
-        return "comm " + hex(comm);
-    }
-
-    static String buffer(long address, int count, long type) {
-        return count + " of type " + hex(type) + " at " + hex(address);
-    }
-
     private MpiThreadLevel threadLevel(int code) {
         if (code < 0 || code >= MpiThreadLevel.values().length) {
             throw new IllegalStateException(
@@ -266,34 +224,27 @@ public final class Mpi {
         return MpiThreadLevel.values()[code];
     }
 
-    private static int ask(NativeFunction function) {
+    /** What a function writes to the memory that its last argument points to, an int. */
+    private static int number(NativeFunction function, String arguments, long... before) {
         try (Arena arena = Arena.ofConfined()) {
-            MemorySegment out = arena.allocate(JAVA_INT);
-            function.run("", out.address());
-            return out.get(JAVA_INT, 0);
+            return result(function, arguments, before, arena).get(JAVA_INT, 0);
         }
     }
 
-    private static int ask(NativeFunction function, long comm) {
+    /** Likewise, a handle. */
+    private long create(NativeFunction function, String arguments, long... before) {
         try (Arena arena = Arena.ofConfined()) {
-            MemorySegment out = arena.allocate(JAVA_INT);
-            function.run("comm %#x", comm, out.address());
-            return out.get(JAVA_INT, 0);
+            return family().readHandle(result(function, arguments, before, arena), 0);
         }
     }
 
-    private long create(
-            NativeFunction function,
-            ToIntFunction<MemorySegment> creation,
-            Supplier<String> arguments) {
-        try (Arena arena = Arena.ofConfined()) {
-            MemorySegment out = arena.allocate(Long.BYTES, Long.BYTES);
-            int code = creation.applyAsInt(out);
-            if (code != 0) {
-                throw function.failed(code, arguments.get());
-            }
-            return family().readHandle(out, 0);
-        }
+    private static MemorySegment result(
+            NativeFunction function, String arguments, long[] before, Arena arena) {
+        MemorySegment out = arena.allocate(Long.BYTES, Long.BYTES);
+        long[] all = Arrays.copyOf(before, before.length + 1);
+        all[before.length] = out.address();
+        function.runRarely(arguments, all);
+        return out;
     }
 
     private long committed(long type) {

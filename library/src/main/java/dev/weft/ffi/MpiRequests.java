@@ -91,9 +91,8 @@ public final class MpiRequests implements AutoCloseable {
             clear(request);
             throw function.failed(
                     code,
-                    "%s, peer %s, tag %s, %s"
-                            .formatted(
-                                    Mpi.buffer(address, count, type), peer, tag, Mpi.comm(comm)));
+                    "%d of type %#x at %#x, peer %d, tag %d, comm %#x"
+                            .formatted(count, type, address, peer, tag, comm));
         }
     }
 

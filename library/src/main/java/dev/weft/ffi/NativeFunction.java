@@ -1,6 +1,7 @@
 package dev.weft.ffi;
 
 import java.lang.invoke.MethodHandle;
+import java.util.stream.LongStream;
 
 /**
  * A bound function that returns a code, 0 for success. Every argument is passed as a long and
@@ -74,18 +75,18 @@ record NativeFunction(BoundLibrary library, String symbol, MethodHandle handle) 
         }
     }
 
+    /** Like {@link #run}, for any number of arguments; it allocates. */
+    void runRarely(String arguments, long... values) {
+        int code = callRarely(values);
+        if (code != 0) {
+            throw failed(code, arguments.formatted(LongStream.of(values).boxed().toArray()));
+        }
+    }
+
     /** For any number of arguments; it allocates. */
     int callRarely(long... arguments) {
         try {
             return (int) handle.asSpreader(long[].class, arguments.length).invokeExact(arguments);
-        } catch (Throwable e) {
-            throw broken(e);
-        }
-    }
-
-    int call() {
-        try {
-            return (int) handle.invokeExact();
         } catch (Throwable e) {
             throw broken(e);
         }

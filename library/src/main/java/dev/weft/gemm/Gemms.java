@@ -24,6 +24,8 @@ public final class Gemms {
     private static final String VECTOR_MODULE = "jdk.incubator.vector";
     private static final String HOW_TO_GET_IT = "start Java with --add-modules " + VECTOR_MODULE;
 
+    private static final Tiles SCALAR = new ScalarTiles();
+
     private Gemms() {}
 
     /** The fastest engine for operands of these types: AMX for bf16 if this machine has it. */
@@ -41,7 +43,7 @@ public final class Gemms {
         if (Fp32.CODE.missing == null) {
             return new TiledGemm(Fp32.CODE.tiles);
         }
-        Gemm other = vectorModulePresent() ? new TiledGemm(Vectors.TILES) : new ScalarGemm();
+        Gemm other = new TiledGemm(vectorModulePresent() ? Vectors.TILES : SCALAR);
         String slower = "engine " + other.name() + ", which is slower";
         Fallback.report(slower, Fp32.CODE.missing);
         return other;
@@ -61,7 +63,7 @@ public final class Gemms {
                     case "portable" -> portable();
                     case "native" -> Fp32.CODE.engine(name);
                     case "amx" -> Amx.CODE.engine(name);
-                    case "scalar" -> new ScalarGemm();
+                    case "scalar" -> new TiledGemm(SCALAR);
                     case "vector" -> {
                         if (!vectorModulePresent()) {
                             throw new IllegalArgumentException(

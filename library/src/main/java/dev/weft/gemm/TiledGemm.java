@@ -3,13 +3,14 @@ package dev.weft.gemm;
 import dev.weft.gemm.code.Tiles;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
+
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
 /**
  * The engine that cuts C into blocks, which {@link TiledBlock} computes, and blocks into tiles,
- * which machine code multiplies ({@link dev.weft.gemm.code.TileCode}) or, if there is none, the
- * Vector API ({@link VectorTiles}). Stateless and thread-safe.
+ * which machine code multiplies ({@link dev.weft.gemm.code.TileCode}) or, if there is none, Java
+ * ({@link VectorTiles}, {@link ScalarTiles}). Stateless and thread-safe.
  */
 final class TiledGemm implements Gemm {
 

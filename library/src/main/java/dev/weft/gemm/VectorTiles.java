@@ -2,12 +2,10 @@ package dev.weft.gemm;
 
 import static java.nio.ByteOrder.LITTLE_ENDIAN;
 
-import dev.weft.gemm.code.Arguments;
-import dev.weft.gemm.code.Tiles;
-import dev.weft.tensor.DType;
-import java.lang.foreign.MemorySegment;
 import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.VectorSpecies;
+
+import java.lang.foreign.MemorySegment;
 
 /**
  * Tiles of 4 rows x 2 vectors on the Vector API, for machines that Weft has no machine code for: 8
@@ -18,110 +16,18 @@ import jdk.incubator.vector.VectorSpecies;
  * <p>Sums are separate local variables: in an array or a field, vectors become heap objects and the
  * product runs a hundred times slower. A test detects that.
  */
-final class VectorTiles implements Tiles {
+final class VectorTiles extends JavaTiles {
 
     private static final VectorSpecies<Float> SPECIES = FloatVector.SPECIES_PREFERRED;
-    private static final String NAME = "vector-" + SPECIES.vectorBitSize();
-    private static final int ROWS = 4;
-    private static final int COLS = 2 * SPECIES.length();
     private static final long VECTOR_BYTES = SPECIES.vectorByteSize();
     private static final long PANEL_ROW_BYTES = 2 * VECTOR_BYTES;
-    private static final long TILE_COLUMN_BYTES = ROWS * Float.BYTES;
 
-    @Override
-    public String name() {
-        return NAME;
+    VectorTiles() {
+        super("vector-" + SPECIES.vectorBitSize(), 2 * SPECIES.length());
     }
 
     @Override
-    public int rows() {
-        return ROWS;
-    }
-
-    @Override
-    public int cols() {
-        return COLS;
-    }
-
-    @Override
-    public int colStep() {
-        return COLS;
-    }
-
-    @Override
-    public void pack(
-            DType type,
-            MemorySegment a,
-            long from,
-            long pitch,
-            int count,
-            int depth,
-            MemorySegment packed,
-            long to,
-            Arguments arguments) {
-        for (int row = 0; row < Blocking.roundUp(count, ROWS); row++) {
-            long at = from + Math.min(row, count - 1) * pitch;
-            long target = to + row / ROWS * tileBytes(depth) + (long) row % ROWS * Float.BYTES;
-            for (int k = 0; k < depth; k++) {
-                float value =
-                        switch (type) {
-                            case FP32 -> a.get(RowConverter.FLOAT, at + k * 4L);
-                            case FP16 ->
-                                    Float.float16ToFloat(a.get(RowConverter.SHORT, at + k * 2L));
-                            case BF16 ->
-                                    Float.intBitsToFloat(
-                                            a.get(RowConverter.SHORT, at + k * 2L) << 16);
-                            case E4M3, E5M2 -> throw new IllegalArgumentException(type.label());
-                        };
-                packed.set(RowConverter.FLOAT, target + k * TILE_COLUMN_BYTES, value);
-            }
-        }
-    }
-
-    @Override
-    public void sum(
-            boolean resume,
-            MemorySegment packed,
-            long aFrom,
-            int tileCount,
-            int rowCount,
-            int depth,
-            MemorySegment panels,
-            long bFrom,
-            int colCount,
-            MemorySegment sums,
-            long sumsFrom,
-            long pitch,
-            Arguments arguments) {
-        int panelCount = Math.max(1, colCount / cols());
-        for (int panel = 0; panel < panelCount; panel++) {
-            for (int tile = 0; tile < tileCount; tile++) {
-                long at = sumsFrom + (long) tile * ROWS * pitch + (long) panel * PANEL_ROW_BYTES;
-                if (!resume) {
-                    clear(sums, at, pitch);
-                }
-                sumTile(
-                        packed,
-                        aFrom + (long) tile * depth * TILE_COLUMN_BYTES,
-                        panels,
-                        bFrom + panel * panelBytes(depth),
-                        depth,
-                        sums,
-                        at,
-                        pitch);
-            }
-        }
-    }
-
-    private static void clear(MemorySegment sums, long from, long pitch) {
-        for (int row = 0; row < ROWS; row++) {
-            for (long at = 0; at < PANEL_ROW_BYTES; at += Float.BYTES) {
-                sums.set(RowConverter.FLOAT, from + row * pitch + at, 0f);
-            }
-        }
-    }
-
-    private static void sumTile(
+    void sumTile(
             MemorySegment a,
             long aFrom,
             MemorySegment b,

@@ -7,6 +7,7 @@ import static dev.weft.gemm.GemmCases.naive;
 import static dev.weft.gemm.GemmCases.normal;
 import static dev.weft.gemm.GemmCases.normalB;
 import static dev.weft.gemm.GemmCases.product;
+
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -16,12 +17,14 @@ import dev.weft.gemm.code.Bf16Tiles;
 import dev.weft.gemm.code.Tiles;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.function.Executable;
+
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 import java.util.Random;
-import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.function.Executable;
 
 /** What an engine for bf16 promises, on tiles in Java that sum as AMX does. */
 class Bf16GemmTest {
@@ -259,10 +262,10 @@ class Bf16GemmTest {
             refused(
                     "engine " + name + " multiplies bf16 only: A is [4, 6] fp32",
                     () -> gemm.multiply(a, 0, 4, packed, c, 0, scratch));
-            Gemm scalar = new ScalarGemm();
+            Gemm scalar = new TiledGemm(new ScalarTiles());
             PackedB foreign = scalar.pack(half, false, arena);
             refused(
-                    "B is packed as fp32 in panels of 4 columns and blocks of 6 rows, engine "
+                    "B is packed as fp32 in panels of 4 columns and blocks of 512 rows, engine "
                             + name
                             + " reads bf16, 32 and %s: pack B with the engine that multiplies"
                                     .formatted(tiles().depth()),

@@ -5,6 +5,7 @@ import dev.weft.gemm.code.TileCode;
 import dev.weft.gemm.code.Tiles;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
+
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.LinkedHashSet;
@@ -35,7 +36,7 @@ final class GuardedProducts {
     public static void main(String[] args) {
         GuardedProducts guarded = new GuardedProducts();
         switch (args[0]) {
-            case "scalar" -> guarded.multiply(new ScalarGemm(), 4);
+            case "scalar" -> guarded.multiply(new ScalarTiles());
             case "native" -> guarded.multiply(TileCode.forThisMachine());
             case "amx" -> guarded.multiply(TileCode.amx());
             case "vector" -> guarded.multiply(new VectorTiles());

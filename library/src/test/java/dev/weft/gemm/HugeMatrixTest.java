@@ -3,20 +3,23 @@ package dev.weft.gemm;
 import static dev.weft.gemm.GemmCases.assertSame;
 import static dev.weft.gemm.GemmCases.naive;
 import static dev.weft.gemm.GemmCases.normal;
+
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
+
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Random;
-import org.junit.jupiter.api.Tag;
-import org.junit.jupiter.api.Test;
 
 /** Matrices of more elements than an int can count. */
 @Tag("long")
@@ -41,7 +44,7 @@ class HugeMatrixTest {
                 Matrix expected = naive(arena, a.rows(row, 1), b, false, DType.FP32);
                 assertSame(expected, c.rows(row, 1), "row " + row);
             }
-            Gemm scalar = new ScalarGemm();
+            Gemm scalar = new TiledGemm(new ScalarTiles());
             Matrix tail = Matrix.allocate(arena, DType.FP32, 30, n);
             Scratch scratch = scalar.scratch(k, n, arena);
             scalar.multiply(a, rows - 30, 30, scalar.pack(b, false, arena), tail, 0, scratch);

@@ -10,6 +10,7 @@ import static dev.weft.gemm.GemmCases.normal;
 import static dev.weft.gemm.GemmCases.normalB;
 import static dev.weft.gemm.GemmCases.product;
 import static dev.weft.gemm.GemmCases.productOf16Threads;
+
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -19,13 +20,15 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import dev.weft.ffi.OpenBlas;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
+
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.function.Executable;
+
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 import java.util.Random;
-import org.junit.jupiter.api.BeforeEach;
-import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.function.Executable;
 
 /**
  * Bits are compared where operands are small integers, whose sums are exact in any order;
@@ -71,7 +74,7 @@ class OpenBlasGemmTest {
         assertInstanceOf(OpenBlasGemm.class, Gemms.byName("openblas"));
         assertEquals("openblas", gemm.name());
         assertEquals(Gemm.Bits.NONE, gemm.bits());
-        assertEquals(Gemm.Bits.PORTABLE, new ScalarGemm().bits());
+        assertEquals(Gemm.Bits.PORTABLE, new TiledGemm(new ScalarTiles()).bits());
     }
 
     @Test
@@ -284,7 +287,7 @@ class OpenBlasGemmTest {
             Matrix c = Matrix.allocate(arena, DType.FP32, 4, 5);
             PackedB own = gemm.pack(b, false, arena);
             Scratch scratch = gemm.scratch(6, 5, arena);
-            Gemm scalar = new ScalarGemm();
+            Gemm scalar = new TiledGemm(new ScalarTiles());
             PackedB foreign = scalar.pack(b, false, arena);
             assertRefused(
                     () -> gemm.multiply(a, 0, 4, foreign, c, 0, scratch), "engine openblas reads");

@@ -6,16 +6,19 @@ import static dev.weft.gemm.GemmCases.multiplyInParts;
 import static dev.weft.gemm.GemmCases.normal;
 import static dev.weft.gemm.GemmCases.normalB;
 import static dev.weft.gemm.GemmCases.product;
+
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.gemm.code.Tiles;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
+
+import org.junit.jupiter.api.Test;
+
 import java.lang.foreign.Arena;
 import java.util.Arrays;
 import java.util.Random;
-import org.junit.jupiter.api.Test;
 
 /** What every form of tiles promises, and the fallback's own. */
 class TiledGemmTest extends GemmContract {
@@ -55,7 +58,7 @@ class TiledGemmTest extends GemmContract {
             Matrix c = Matrix.allocate(arena, DType.FP32, 96, 192);
             long vector = Long.MAX_VALUE;
             long scalar = Long.MAX_VALUE;
-            Gemm[] engines = {gemm(), new ScalarGemm()};
+            Gemm[] engines = {gemm(), new TiledGemm(new ScalarTiles())};
             PackedB[] packed = new PackedB[2];
             Scratch[] scratch = new Scratch[2];
             for (int i = 0; i < 2; i++) {
@@ -82,7 +85,8 @@ class TiledGemmTest extends GemmContract {
             Matrix a = normal(arena, DType.FP32, 61, 1031, random);
             Matrix b = normal(arena, DType.FP32, 1031, 333, random);
             for (DType out : DType.UNSCALED) {
-                Matrix expected = product(new ScalarGemm(), arena, a, b, false, out);
+                Matrix expected =
+                        product(new TiledGemm(new ScalarTiles()), arena, a, b, false, out);
                 for (int rows : new int[] {1, 13, 40}) {
                     for (int cols : new int[] {1, 100, 200}) {
                         int depth = 512 - 11 * rows;
@@ -135,7 +139,8 @@ class TiledGemmTest extends GemmContract {
                 Matrix a = normal(arena, types[random.nextInt(3)], rows, k, random);
                 DType typeB = types[random.nextInt(3)];
                 Matrix b = normalB(arena, typeB, k, n, transposed, random);
-                Matrix scalar = product(new ScalarGemm(), arena, a, b, transposed, out);
+                Matrix scalar =
+                        product(new TiledGemm(new ScalarTiles()), arena, a, b, transposed, out);
                 Matrix vector = product(gemm(), arena, a, b, transposed, out);
                 assertTrue(
                         scalar.bitwiseEquals(vector),

@@ -4,11 +4,11 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import org.junit.jupiter.api.Test;
 
-class ScalarGemmTest extends GemmContract {
+class ScalarTilesTest extends GemmContract {
 
     @Override
     Gemm gemm() {
-        return new ScalarGemm();
+        return new TiledGemm(new ScalarTiles());
     }
 
     @Override
@@ -18,7 +18,7 @@ class ScalarGemmTest extends GemmContract {
 
     @Override
     int blockDepth() {
-        return 16;
+        return new ScalarTiles().depth();
     }
 
     @Test
