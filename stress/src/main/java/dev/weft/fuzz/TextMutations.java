@@ -6,6 +6,7 @@ import java.util.List;
 import java.util.random.RandomGenerator;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.Stream;
 
 /**
  * Damages text word by word: numbers that are negative, huge or none, values of another kind, words
@@ -21,90 +22,31 @@ final class TextMutations {
                             + "|-?[0-9]+(?:\\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|[A-Za-z_]+|[^\\sA-Za-z_0-9]");
 
     private static final List<String> NUMBERS =
-            List.of(
-                    "0",
-                    "1",
-                    "-1",
-                    "-0",
-                    "2",
-                    "3",
-                    "007",
-                    "+5",
-                    "0x10",
-                    "1.5",
-                    "-1.5",
-                    "0.0",
-                    "1e3",
-                    "1e400",
-                    "-1e400",
-                    "1e-400",
-                    "1E+5",
-                    "127",
-                    "128",
-                    "255",
-                    "32768",
-                    "65536",
-                    "1048577",
-                    "16777217",
-                    "2147483647",
-                    "2147483648",
-                    "-2147483649",
-                    "4294967296",
-                    "9007199254740993",
-                    "9223372036854775807",
-                    "9223372036854775808",
-                    "-9223372036854775809",
-                    "18446744073709551616",
-                    "1e2147483648",
-                    "NaN",
-                    "Infinity",
-                    "-Infinity",
+            words(
+                    """
+                    0 1 -1 -0 2 3 007 +5 0x10 1.5 -1.5 0.0 1e3 1e400 -1e400 1e-400 1E+5
+                    127 128 255 32768 65536 1048577 16777217 2147483647 2147483648 -2147483649
+                    4294967296 9007199254740993 9223372036854775807 9223372036854775808
+                    -9223372036854775809 18446744073709551616 1e2147483648 NaN Infinity -Infinity
+                    """,
                     "9".repeat(40),
                     "9".repeat(1200),
                     "1" + "0".repeat(400));
 
     private static final List<String> VALUES =
-            List.of(
-                    "null",
-                    "true",
-                    "false",
-                    "\"\"",
-                    "\"x\"",
-                    "{}",
-                    "[]",
-                    "[null]",
-                    "{\"a\":1}",
-                    "\"a\\nb\"",
-                    "\"\\u0000\\u001b[31m\"",
-                    "\"\\u2028\"",
-                    "\"\\ud800\"",
-                    "''",
+            words(
+                    """
+                    null true false "" "x" {} [] [null] {"a":1} '' , .. 1..9 1,,2 - { } [ ]
+                    " ' \\ : ( ) // # %s%n ../..
+                    "a\\nb" "\\u0000\\u001b[31m" "\\u2028" "\\ud800"
+                    """,
                     "\"" + "long ".repeat(400) + "\"",
                     "\u00e9\u20ac",
                     "\u0001",
                     "\r\n",
                     "\r",
                     "\t",
-                    " ",
-                    ",",
-                    "..",
-                    "1..9",
-                    "1,,2",
-                    "-",
-                    "{",
-                    "}",
-                    "[",
-                    "]",
-                    "\"",
-                    "'",
-                    "\\",
-                    ":",
-                    "(",
-                    ")",
-                    "//",
-                    "#",
-                    "%s%n",
-                    "../..");
+                    " ");
 
     private static final List<String> BRACKETS = List.of("[", "{\"a\":", "(", "[[0],");
     private static final int[] DEPTHS = {3, 60, 400, 600, 1100, 9000};
@@ -113,6 +55,11 @@ final class TextMutations {
 
     TextMutations(RandomGenerator random) {
         this.random = random;
+    }
+
+    /** The words of a text, and more. */
+    private static List<String> words(String text, String... more) {
+        return Stream.concat(Stream.of(text.strip().split("\\s+")), Stream.of(more)).toList();
     }
 
     /** Whether most of it can be read; what follows a binary header may be anything. */

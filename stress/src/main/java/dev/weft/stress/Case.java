@@ -67,17 +67,26 @@ record Case(
             throw new IllegalArgumentException(
                     "rank=" + fault.rank() + " of ranks=" + ranks + ": expected one of them");
         }
-        if (!fault.kind().phases().contains(fault.phase())) {
+        if (!fault.type().phases().contains(fault.phase())) {
             throw new IllegalArgumentException(
                     "fault="
-                            + fault.kind().label()
+                            + fault.type().label()
                             + " with phase="
                             + fault.phase().label()
                             + ": expected one of "
-                            + fault.kind().phases().stream()
+                            + fault.type().phases().stream()
                                     .map(Fault.Phase::label)
                                     .collect(Collectors.joining(", ")));
         }
+    }
+
+    /** Runs it on whatever it names. */
+    Ending execute() {
+        return switch (launcher) {
+            case THREADS -> ThreadRanks.run(this);
+            case PROCESSES -> ProcessRanks.run(this);
+            case MPI, HOSTS -> MpirunRanks.run(this);
+        };
     }
 
     /** From the fault to the last error: the deadline and a second. */
@@ -88,7 +97,7 @@ record Case(
     /**
      * How long its ranks may take before they count as hung: Java starts slowly on a busy machine.
      */
-    long patienceMs() {
+    long timeoutMs() {
         return 60_000 + 2 * deadlineMs + 500L * ranks + 60L * calls;
     }
 
@@ -112,14 +121,14 @@ record Case(
     static Case random(long seed, Launcher launcher, long deadlineMs) {
         SplittableRandom random = new SplittableRandom(seed);
         int ranks = 2 + random.nextInt(launcher == Launcher.THREADS ? 7 : 3);
-        Fault.Kind[] kinds = Fault.Kind.values();
+        Fault.Type[] kinds = Fault.Type.values();
         // Half of all runs are to go well.
-        Fault.Kind kind =
+        Fault.Type kind =
                 random.nextBoolean()
-                        ? random.nextBoolean() ? Fault.Kind.NONE : Fault.Kind.DELAY
+                        ? random.nextBoolean() ? Fault.Type.NONE : Fault.Type.DELAY
                         : kinds[random.nextInt(kinds.length)];
-        if (kind == Fault.Kind.REORDER && launcher == Launcher.HOSTS) {
-            kind = Fault.Kind.DELAY;
+        if (kind == Fault.Type.REORDER && launcher == Launcher.HOSTS) {
+            kind = Fault.Type.DELAY;
         }
         Fault.Phase phase = kind.phases().get(random.nextInt(kind.phases().size()));
         if (phase == Fault.Phase.RENDEZVOUS && launcher == Launcher.THREADS) {
@@ -128,10 +137,10 @@ record Case(
         Operation operation = Operation.values()[random.nextInt(Operation.values().length)];
         List<String> algorithms = operation.algorithms(launcher != Launcher.HOSTS);
         String algorithm =
-                kind == Fault.Kind.REORDER
+                kind == Fault.Type.REORDER
                         ? Algorithm.MESH_PUSH.label()
                         : algorithms.get(random.nextInt(algorithms.size()));
-        boolean mixed = kind.isHarmless() && kind != Fault.Kind.REORDER;
+        boolean mixed = kind.isHarmless() && kind != Fault.Type.REORDER;
         return new Case(
                 launcher,
                 ranks,
@@ -152,7 +161,7 @@ record Case(
         words.put("op", operation == null ? ANY : operation.label());
         words.put("algorithm", algorithm == null ? ANY : algorithm);
         words.put("calls", calls);
-        words.put("fault", fault.kind().label());
+        words.put("fault", fault.type().label());
         words.put("phase", fault.phase().label());
         words.put("rank", fault.rank());
         words.put("deadline", deadlineMs);
@@ -183,7 +192,7 @@ record Case(
             throw new IllegalArgumentException(
                     "op=any with algorithm=%s: expected one operator".formatted(algorithm));
         }
-        Fault.Kind kind = Fault.Kind.of(take(words, "fault", "none"));
+        Fault.Type kind = Fault.Type.of(take(words, "fault", "none"));
         Case parsed =
                 new Case(
                         launcher(take(words, "launcher", "threads")),

@@ -9,6 +9,7 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 
 /**
  * What befalls the command itself: signals, ranks that die under it, no room on the disk or in
@@ -19,11 +20,10 @@ final class CommandFaults {
     private static final long GRACE_MS = 3_000;
 
     /** Long enough to be interrupted. */
-    private static final List<String> LONG_RUN =
-            List.of("--gm", "512", "--gk", "512", "--gn", "256", "--iterations", "100000");
+    private static final String LONG_RUN =
+            "--gm 512 --gk 512 --gn 256 --iterations 100000 --launcher processes --deadline 1500ms";
 
-    private static final List<String> SHORT_RUN =
-            List.of("--gm", "256", "--gk", "256", "--gn", "64", "--iterations", "2");
+    private static final String SHORT_RUN = "--gm 256 --gk 256 --gn 64 --iterations 2";
 
     /** Enough for Java to start, and not for what follows, or not for all of it. */
     private static final int[] HANDLES = {10, 12, 16};
@@ -38,9 +38,9 @@ final class CommandFaults {
         new CommandSignals(table).run(launchers());
         rankSignalled("kill", ProcessSignals.KILL);
         rankSignalled("freeze", ProcessSignals.STOP);
-        withLittleRoom("full shared memory", "256k", true);
-        withLittleRoom("full disk", "256k", false);
-        fullAtTheEnd();
+        inFolders((shared, data) -> littleRoom("full shared memory", shared, shared, data));
+        inFolders((shared, data) -> littleRoom("full disk", data, shared, data));
+        inFolders(this::fullAtTheEnd);
         for (int handles : HANDLES) {
             fewHandles("threads", handles);
             fewHandles("processes", handles);
@@ -75,168 +75,144 @@ final class CommandFaults {
         }
     }
 
-    private static List<String> arguments(List<String> shape, Path data, String... more) {
+    /** How the command may end. */
+    private enum Expected {
+        /** An error that names rank 1. */
+        RANK_ERROR,
+        /** An error, whatever it is. */
+        ERROR,
+        /** An error, or none. */
+        ANY;
+
+        boolean allows(int code, CommandRun command) {
+            boolean explained = !command.message().isEmpty() && !command.output().contains("\tat ");
+            return switch (this) {
+                case RANK_ERROR -> code == 1 && command.message().contains("rank 1");
+                case ERROR -> (code == 1 || code == 2) && explained;
+                case ANY -> code == 0 || (code == 1 || code == 2) && explained;
+            };
+        }
+    }
+
+    /**
+     * One row of the table.
+     *
+     * @param meanwhile what is done to the command while it runs
+     */
+    private void row(
+            String fault,
+            String phase,
+            String launcher,
+            CommandRun started,
+            Expected expected,
+            Consumer<CommandRun> meanwhile) {
+        try (CommandRun command = started) {
+            meanwhile.accept(command);
+            long beganNs = System.nanoTime();
+            int code = command.awaitExit();
+            long tookNs = System.nanoTime() - beganNs;
+            List<String> problems = new ArrayList<>(command.leftovers(GRACE_MS));
+            if (!expected.allows(code, command)) {
+                problems.add("exit code " + code + ", " + command.output());
+            }
+            String what = code == 0 ? "right" : command.message();
+            table.command(fault, phase, launcher, what, tookNs, problems);
+        }
+    }
+
+    private static List<String> arguments(String options, Path data) {
         List<String> all = new ArrayList<>(List.of("run", "-n", "2", "--algorithm", "ring"));
-        all.addAll(shape);
+        all.addAll(List.of(options.split(" ")));
         all.addAll(List.of("--data-dir", data.toString()));
-        all.addAll(List.of(more));
         return all;
     }
 
     /** A rank that dies or stops under the command, which must name it. */
     private void rankSignalled(String name, int signal) {
         inFolders(
-                (shared, data) -> {
-                    List<String> arguments =
-                            arguments(
-                                    LONG_RUN,
-                                    data,
-                                    "--launcher",
-                                    "processes",
-                                    "--deadline",
-                                    "1500ms");
-                    try (CommandRun command = new CommandRun(shared, data, List.of(), arguments)) {
-                        command.awaitLine("Running warmup");
-                        ProcessHandle rank =
-                                command.awaitChildren(2).stream()
-                                        .max(Comparator.comparingLong(ProcessHandle::pid))
-                                        .orElseThrow();
-                        pause(1_500);
-                        long began = System.nanoTime();
-                        ProcessSignals.send(rank.pid(), signal);
-                        int code = command.awaitExit();
-                        List<String> problems = new ArrayList<>(command.leftovers(GRACE_MS));
-                        if (code != 1 || !command.message().contains("rank 1")) {
-                            problems.add("exit code " + code + ", " + command.message());
-                        }
-                        tell(
+                (shared, data) ->
+                        row(
                                 name + " rank 1",
                                 "calls",
                                 "processes",
-                                command.message(),
-                                began,
-                                problems);
-                    }
-                });
+                                new CommandRun(shared, data, List.of(), arguments(LONG_RUN, data)),
+                                Expected.RANK_ERROR,
+                                command -> signalRank(command, signal)));
+    }
+
+    private static void signalRank(CommandRun command, int signal) {
+        command.awaitLine("Running warmup");
+        ProcessHandle rank =
+                command.awaitChildren(2).stream()
+                        .max(Comparator.comparingLong(ProcessHandle::pid))
+                        .orElseThrow();
+        Injector.sleepMicros(TimeUnit.MILLISECONDS.toMicros(1_500));
+        ProcessSignals.send(rank.pid(), signal);
     }
 
     /** A small file system for one of the two folders. */
-    private void withLittleRoom(String name, String size, boolean forShared) {
-        inFolders(
-                (shared, data) -> {
-                    Path small = forShared ? shared : data;
-                    if (!done("mount", "-t", "tmpfs", "-o", "size=" + size, "weft", "" + small)) {
-                        table.line("skipped " + name + ": mounting needs root");
-                        return;
-                    }
-                    try {
-                        refused(
-                                name,
-                                "allocation",
-                                shared,
-                                data,
-                                arguments(SHORT_RUN, data, "--launcher", "processes"));
-                    } finally {
-                        done("umount", "-l", small.toString());
-                    }
+    private void littleRoom(String name, Path small, Path shared, Path data) throws IOException {
+        mounted(
+                name,
+                "256k",
+                small,
+                () -> {
+                    List<String> arguments = arguments(SHORT_RUN + " --launcher processes", data);
+                    refused(name, "allocation", shared, data, arguments);
                 });
     }
 
     /** Data and outputs fit, the record does not. */
-    private void fullAtTheEnd() {
-        inFolders(
-                (shared, data) -> {
-                    Path small = Files.createDirectory(data.resolve("small"));
-                    if (!done("mount", "-t", "tmpfs", "-o", "size=4k", "weft", "" + small)) {
-                        table.line("skipped full disk at the end: mounting needs root");
-                        return;
-                    }
-                    try {
-                        Path record = small.resolve("record.json");
-                        refused(
-                                "full disk",
-                                "record",
-                                shared,
-                                small,
-                                arguments(SHORT_RUN, data, "--json", record.toString()));
-                        if (Files.exists(record)) {
-                            table.row(
-                                    "full disk",
-                                    "record",
-                                    "threads",
-                                    "",
-                                    -1,
-                                    "faults --launcher command",
-                                    "a record is there");
-                        }
-                    } finally {
-                        done("umount", "-l", small.toString());
-                    }
-                });
-    }
-
-    private void fewHandles(String launcher, int handles) {
-        inFolders(
-                (shared, data) -> {
-                    String few = "ulimit -n " + handles + "; exec \"$0\" \"$@\"";
-                    List<String> arguments = arguments(SHORT_RUN, data, "--launcher", launcher);
-                    long began = System.nanoTime();
-                    try (CommandRun command =
-                            new CommandRun(shared, data, List.of("sh", "-c", few), arguments)) {
-                        int code = command.awaitExit();
-                        List<String> problems = new ArrayList<>(command.leftovers(GRACE_MS));
-                        if (code < 0
-                                || code > 2
-                                || code > 0 && command.message().isEmpty()
-                                || command.output().contains("\tat ")) {
-                            problems.add("exit code " + code + ", " + command.output());
-                        }
-                        tell(
-                                handles + " file handles",
-                                "start",
-                                launcher,
-                                code == 0 ? "right" : command.message(),
-                                began,
-                                problems);
+    private void fullAtTheEnd(Path shared, Path data) throws IOException {
+        Path small = Files.createDirectory(data.resolve("small"));
+        mounted(
+                "full disk at the end",
+                "4k",
+                small,
+                () -> {
+                    Path record = small.resolve("record.json");
+                    List<String> arguments = arguments(SHORT_RUN + " --json " + record, data);
+                    refused("full disk", "record", shared, small, arguments);
+                    if (Files.exists(record)) {
+                        List<String> problem = List.of("a record is there");
+                        table.command("full disk", "record", "threads", "", 0, problem);
                     }
                 });
     }
 
     private void refused(
-            String name, String phase, Path shared, Path data, List<String> arguments) {
-        long began = System.nanoTime();
-        try (CommandRun command = new CommandRun(shared, data, List.of(), arguments)) {
-            int code = command.awaitExit();
-            List<String> problems = new ArrayList<>(command.leftovers(GRACE_MS));
-            if (code < 1
-                    || code > 2
-                    || command.message().isEmpty()
-                    || command.output().contains("\tat ")) {
-                problems.add("exit code " + code + ", " + command.output());
-            }
-            tell(name, phase, "command", command.message(), began, problems);
+            String fault, String phase, Path shared, Path data, List<String> arguments) {
+        CommandRun command = new CommandRun(shared, data, List.of(), arguments);
+        row(fault, phase, "command", command, Expected.ERROR, running -> {});
+    }
+
+    private void mounted(String name, String size, Path folder, Runnable work) throws IOException {
+        if (!done("mount", "-t", "tmpfs", "-o", "size=" + size, "weft", folder.toString())) {
+            table.line("skipped " + name + ": mounting needs root");
+            return;
+        }
+        try {
+            work.run();
+        } finally {
+            done("umount", "-l", folder.toString());
         }
     }
 
-    private void tell(
-            String fault,
-            String phase,
-            String launcher,
-            String what,
-            long beganNs,
-            List<String> problems) {
-        table.row(
-                fault,
-                phase,
-                "command, " + launcher,
-                what.replace("|", "/"),
-                TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - beganNs),
-                "faults --launcher command",
-                String.join("; ", problems).replace("\n", " / "));
-    }
-
-    private static void pause(long ms) {
-        Injector.sleepMicros(TimeUnit.MILLISECONDS.toMicros(ms));
+    private void fewHandles(String launcher, int handles) {
+        List<String> limited = List.of("sh", "-c", "ulimit -n " + handles + "; exec \"$0\" \"$@\"");
+        inFolders(
+                (shared, data) ->
+                        row(
+                                handles + " file handles",
+                                "start",
+                                launcher,
+                                new CommandRun(
+                                        shared,
+                                        data,
+                                        limited,
+                                        arguments(SHORT_RUN + " --launcher " + launcher, data)),
+                                Expected.ANY,
+                                command -> {}));
     }
 
     private static boolean done(String... command) throws IOException {

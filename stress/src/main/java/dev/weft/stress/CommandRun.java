@@ -23,7 +23,7 @@ import java.util.stream.Stream;
  */
 final class CommandRun implements AutoCloseable {
 
-    private static final long PATIENCE_SECONDS = 60;
+    private static final long TIMEOUT_SECONDS = 60;
 
     /** What Java takes to start and a rank to prepare. */
     private static final Duration STARTED = Duration.ofMillis(2_500);
@@ -87,7 +87,7 @@ final class CommandRun implements AutoCloseable {
 
     /** Returns when it holds, or false when it will not. */
     boolean await(BooleanSupplier condition) {
-        long until = System.nanoTime() + TimeUnit.SECONDS.toNanos(PATIENCE_SECONDS);
+        long until = System.nanoTime() + TimeUnit.SECONDS.toNanos(TIMEOUT_SECONDS);
         while (!condition.getAsBoolean()) {
             if (!process.isAlive() && !reader.isAlive() || System.nanoTime() > until) {
                 return condition.getAsBoolean();
@@ -158,7 +158,7 @@ final class CommandRun implements AutoCloseable {
     /** The exit code, or -1 where it does not end. */
     int awaitExit() {
         try {
-            if (!process.waitFor(PATIENCE_SECONDS, TimeUnit.SECONDS)) {
+            if (!process.waitFor(TIMEOUT_SECONDS, TimeUnit.SECONDS)) {
                 return -1;
             }
             reader.join(TimeUnit.SECONDS.toMillis(5));
@@ -203,7 +203,7 @@ final class CommandRun implements AutoCloseable {
         return left;
     }
 
-    private static List<Path> list(Path folder) {
+    static List<Path> list(Path folder) {
         if (!Files.isDirectory(folder)) {
             return List.of();
         }

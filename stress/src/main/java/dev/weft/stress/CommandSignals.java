@@ -22,11 +22,10 @@ final class CommandSignals {
     private static final int TRIES = 3;
 
     /** Little to multiply, and files of 64 MiB, so that a run is met while it writes and checks. */
-    private static final List<String> SHAPE = List.of("--gm", "4096", "--gk", "8", "--gn", "4096");
+    private static final String SHAPE = "--gm 4096 --gk 8 --gn 4096";
 
     /** The vector engine needs a compiler that these runs go without. */
-    private static final List<String> HOW =
-            List.of("--engine", "scalar", "--deadline", "3s", "--algorithm", "ring");
+    private static final String HOW = "--engine scalar --deadline 3s --algorithm ring";
 
     /** What a run is at. */
     enum Moment {
@@ -82,40 +81,63 @@ final class CommandSignals {
         this.table = table;
     }
 
+    /** One signal to one target. */
+    private record Signalled(String launcher, Moment moment, Target target, String signal) {
+
+        /** Whether the run is to go on: the job is stopped and continued. */
+        boolean continues() {
+            return target == Target.JOB;
+        }
+
+        String fault() {
+            return "SIG" + signal + (continues() ? " and SIGCONT" : "") + " to " + target.words;
+        }
+
+        List<String> arguments(Path data) {
+            List<String> arguments = new ArrayList<>(List.of("run", "-n", "2"));
+            arguments.addAll(List.of((SHAPE + " " + HOW).split(" ")));
+            arguments.addAll(moment.iterations(continues()));
+            arguments.addAll(List.of("--launcher", launcher, "--data-dir", data.toString()));
+            return arguments;
+        }
+    }
+
+    /** All signals that a launcher's processes can get at all moments. */
+    private static List<Signalled> cases(String launcher) {
+        List<Signalled> cases = new ArrayList<>();
+        for (Moment moment : Moment.values()) {
+            cases.add(new Signalled(launcher, moment, Target.GROUP, "INT"));
+            cases.add(new Signalled(launcher, moment, Target.COMMAND, "TERM"));
+            if (!launcher.equals("threads")) {
+                cases.add(new Signalled(launcher, moment, Target.COMMAND, "KILL"));
+                if (moment == Moment.MEASURING || moment == Moment.WRITING) {
+                    cases.add(new Signalled(launcher, moment, Target.RANKS, "KILL"));
+                    cases.add(new Signalled(launcher, moment, Target.RANKS, "STOP"));
+                }
+            }
+            if (launcher.equals("mpi")) {
+                for (String signal : List.of("INT", "KILL", "STOP")) {
+                    cases.add(new Signalled(launcher, moment, Target.MPIRUN, signal));
+                }
+            }
+        }
+        cases.add(new Signalled(launcher, Moment.MEASURING, Target.JOB, "STOP"));
+        return cases;
+    }
+
     void run(List<String> launchers) {
         CommandFaults.inFolders(
                 (shared, data) -> {
                     generate(shared, data);
                     for (String launcher : launchers) {
-                        for (Moment moment : Moment.values()) {
-                            all(launcher, moment, data);
-                        }
-                        one(launcher, Moment.MEASURING, Target.JOB, "STOP", data);
+                        cases(launcher).forEach(one -> run(one, data));
                     }
                 });
     }
 
-    private void all(String launcher, Moment moment, Path generated) {
-        one(launcher, moment, Target.GROUP, "INT", generated);
-        one(launcher, moment, Target.COMMAND, "TERM", generated);
-        if (launcher.equals("threads")) {
-            return;
-        }
-        one(launcher, moment, Target.COMMAND, "KILL", generated);
-        if (moment == Moment.MEASURING || moment == Moment.WRITING) {
-            one(launcher, moment, Target.RANKS, "KILL", generated);
-            one(launcher, moment, Target.RANKS, "STOP", generated);
-        }
-        if (launcher.equals("mpi")) {
-            one(launcher, moment, Target.MPIRUN, "INT", generated);
-            one(launcher, moment, Target.MPIRUN, "KILL", generated);
-            one(launcher, moment, Target.MPIRUN, "STOP", generated);
-        }
-    }
-
     private static void generate(Path shared, Path data) {
         List<String> arguments = new ArrayList<>(List.of("gen-data", "-n", "2"));
-        arguments.addAll(SHAPE);
+        arguments.addAll(List.of(SHAPE.split(" ")));
         arguments.addAll(List.of("--data-dir", data.toString()));
         try (CommandRun command = new CommandRun(shared, data, List.of(), arguments)) {
             if (command.awaitExit() != 0) {
@@ -125,73 +147,56 @@ final class CommandSignals {
     }
 
     /** Tried again where the run had passed the moment before the signal came. */
-    private void one(String launcher, Moment moment, Target target, String signal, Path generated) {
+    private void run(Signalled one, Path generated) {
         for (int left = TRIES - 1; left >= 0; left--) {
             boolean last = left == 0;
-            boolean[] met = {false};
+            boolean[] inTime = {false};
             CommandFaults.inFolders(
                     (shared, data) -> {
-                        if (moment != Moment.GENERATING) {
+                        if (one.moment != Moment.GENERATING) {
                             link(generated, data);
                         }
-                        met[0] = one(launcher, moment, target, signal, shared, data, last);
+                        inTime[0] = run(one, shared, data, last);
                     });
-            if (met[0]) {
+            if (inTime[0]) {
                 return;
             }
         }
     }
 
-    private boolean one(
-            String launcher,
-            Moment moment,
-            Target target,
-            String signal,
-            Path shared,
-            Path data,
-            boolean last) {
-        List<String> arguments = new ArrayList<>(List.of("run", "-n", "2"));
-        arguments.addAll(SHAPE);
-        arguments.addAll(HOW);
-        boolean continues = target == Target.JOB;
-        arguments.addAll(moment.iterations(continues));
-        arguments.addAll(List.of("--launcher", launcher, "--data-dir", data.toString()));
+    private boolean run(Signalled one, Path shared, Path data, boolean last) {
         List<String> segments = CommandRun.segments();
-        try (CommandRun command = new CommandRun(shared, data, List.of("setsid"), arguments)) {
-            boolean met = command.await(() -> moment.isNow(command, data));
+        try (CommandRun command =
+                new CommandRun(shared, data, List.of("setsid"), one.arguments(data))) {
+            boolean inTime = command.await(() -> one.moment.isNow(command, data));
             long beganNs = System.nanoTime();
-            List<Long> pids = pids(command, target, launcher);
+            List<Long> pids = pids(command, one.target, one.launcher);
             command.noteChildren();
-            pids.forEach(pid -> ProcessSignals.send(pid, ProcessSignals.number(signal)));
-            if (continues) {
+            pids.forEach(pid -> ProcessSignals.send(pid, ProcessSignals.number(one.signal)));
+            if (one.continues()) {
                 Injector.sleepMicros(TimeUnit.MILLISECONDS.toMicros(STOPPED_MS));
                 pids.forEach(pid -> ProcessSignals.send(pid, ProcessSignals.CONT));
             }
             int code = command.awaitExit();
-            long ms = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - beganNs);
-            met &= continues || code != 0;
-            if (target == Target.COMMAND && signal.equals("KILL")) {
+            long tookNs = System.nanoTime() - beganNs;
+            inTime &= one.continues() || code != 0;
+            if (one.target == Target.COMMAND && one.signal.equals("KILL")) {
                 // Nobody may be left to remove the part of a file: the next writer does.
                 generate(shared, data);
             }
             List<String> problems = new ArrayList<>(command.leftovers(GRACE_MS));
             problems.addAll(CommandRun.newSegments(segments));
-            problems.addAll(problems(command, target, signal, code));
-            if (!met) {
+            problems.addAll(problems(command, one.target, one.signal, code));
+            if (!inTime) {
                 problems.add("the moment was missed: " + command.output());
             }
-            if (met || last) {
+            if (inTime || last) {
                 String said = command.message().isEmpty() ? "" : ", " + command.message();
-                table.row(
-                        "SIG" + signal + (continues ? " and SIGCONT" : "") + " to " + target.words,
-                        moment.label(),
-                        "command, " + launcher,
-                        ("exit code " + code + said).replace("|", "/"),
-                        ms,
-                        "faults --launcher command",
-                        String.join("; ", problems).replace("\n", " / "));
+                String what = "exit code " + code + said;
+                table.command(
+                        one.fault(), one.moment.label(), one.launcher, what, tookNs, problems);
             }
-            return met;
+            return inTime;
         }
     }
 

@@ -8,15 +8,15 @@ import java.util.TreeMap;
 /**
  * What became of a case, and whether that is all right.
  *
- * @param happened whether the fault did
+ * @param occurred whether the fault did
  * @param left what stayed behind, in words
  */
-record Ending(Case run, boolean happened, List<RankEnd> ranks, List<String> left) {
+record Ending(Case run, boolean occurred, List<RankEnd> ranks, List<String> left) {
 
     Ending withLeft(List<String> more) {
         List<String> all = new ArrayList<>(left);
         all.addAll(more);
-        return new Ending(run, happened, ranks, all);
+        return new Ending(run, occurred, ranks, all);
     }
 
     /** Everything that is not as promised; empty where all is. */
@@ -33,21 +33,21 @@ record Ending(Case run, boolean happened, List<RankEnd> ranks, List<String> left
 
     private String problem(RankEnd end) {
         Fault fault = run.fault();
-        boolean silenced = happened && fault.kind().silencesTheRank() && end.rank() == fault.rank();
+        boolean silenced = occurred && fault.type().silencesTheRank() && end.rank() == fault.rank();
         return switch (end.how()) {
             case RIGHT -> null;
             case WRONG -> "WRONG RESULT: " + end.message();
             case HUNG -> silenced ? null : "hang";
             case DIED -> silenced ? null : "ended without a word";
-            case OTHER -> silenced ? null : "untyped " + end.kind() + ": " + end.message();
+            case OTHER -> silenced ? null : "untyped " + end.error() + ": " + end.message();
             case ERROR -> {
-                if (fault.kind().isHarmless()) {
+                if (fault.type().isHarmless()) {
                     yield "an error though nothing was lost: " + end.message();
                 }
                 if (silenced) {
                     yield null;
                 }
-                if (!happened || end.afterMs() < 0 && fault.phase() != Fault.Phase.RENDEZVOUS) {
+                if (!occurred || end.afterMs() < 0 && fault.phase() != Fault.Phase.RENDEZVOUS) {
                     yield "an error before its cause: " + end.message();
                 }
                 yield end.afterMs() > run.promisedMs()
@@ -63,7 +63,7 @@ record Ending(Case run, boolean happened, List<RankEnd> ranks, List<String> left
                 .filter(end -> end.how() == RankEnd.How.ERROR)
                 .filter(
                         end ->
-                                !run.fault().kind().silencesTheRank()
+                                !run.fault().type().silencesTheRank()
                                         || end.rank() != run.fault().rank())
                 .mapToLong(RankEnd::afterMs)
                 .max()
@@ -85,15 +85,15 @@ record Ending(Case run, boolean happened, List<RankEnd> ranks, List<String> left
         Map<String, Integer> kinds = new TreeMap<>();
         for (RankEnd end : ranks) {
             boolean culprit =
-                    happened
-                            && run.fault().kind().silencesTheRank()
+                    occurred
+                            && run.fault().type().silencesTheRank()
                             && end.rank() == run.fault().rank();
             if (!culprit) {
                 String word =
                         switch (end.how()) {
                             case RIGHT -> "right";
-                            case ERROR -> end.kind().replace("Exception", "");
-                            default -> end.how() + " " + end.kind();
+                            case ERROR -> end.error().replace("Exception", "");
+                            default -> end.how() + " " + end.error();
                         };
                 kinds.merge(word, 1, Integer::sum);
             }

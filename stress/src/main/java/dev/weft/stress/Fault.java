@@ -10,10 +10,10 @@ import java.util.stream.Collectors;
  *
  * @param rank the rank that it happens to
  */
-record Fault(Kind kind, Phase phase, int rank) {
+record Fault(Type type, Phase phase, int rank) {
 
     /** What goes wrong. */
-    enum Kind {
+    enum Type {
         NONE,
         /** Every move and signal of the rank comes late by up to some milliseconds. */
         DELAY,
@@ -64,7 +64,7 @@ record Fault(Kind kind, Phase phase, int rank) {
             return name().toLowerCase(Locale.ROOT);
         }
 
-        static Kind of(String label) {
+        static Type of(String label) {
             return named(values(), label, "fault");
         }
     }

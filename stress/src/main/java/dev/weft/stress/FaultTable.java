@@ -3,6 +3,7 @@ package dev.weft.stress;
 import java.io.PrintWriter;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
 
 /** The table of faults, as Markdown, row by row as they happen. */
 final class FaultTable {
@@ -24,8 +25,8 @@ final class FaultTable {
     void row(Ending ending) {
         Case run = ending.run();
         row(
-                run.fault().kind().label(),
-                run.fault().kind() == Fault.Kind.NONE ? "" : run.fault().phase().label(),
+                run.fault().type().label(),
+                run.fault().type() == Fault.Type.NONE ? "" : run.fault().phase().label(),
                 run.launcher().label(),
                 ending.describe(),
                 ending.errorMs(),
@@ -36,7 +37,7 @@ final class FaultTable {
     /** A fault of the table that never came is a row that says nothing. */
     private static List<String> problems(Ending ending) {
         List<String> problems = new ArrayList<>(ending.problems());
-        if (!ending.happened() && ending.run().fault().kind() != Fault.Kind.NONE) {
+        if (!ending.occurred() && ending.run().fault().type() != Fault.Type.NONE) {
             problems.add("the fault did not happen");
         }
         return problems;
@@ -73,6 +74,24 @@ final class FaultTable {
                                 ms < 0 ? "" : Long.toString(ms),
                                 "`" + replay + "`")
                         + " |");
+    }
+
+    /** A row of the command itself. */
+    void command(
+            String fault,
+            String phase,
+            String launcher,
+            String what,
+            long tookNs,
+            List<String> problems) {
+        row(
+                fault,
+                phase,
+                "command, " + launcher,
+                what.replace("|", "/"),
+                TimeUnit.NANOSECONDS.toMillis(tookNs),
+                "faults --launcher command",
+                String.join("; ", problems).replace("\n", " / "));
     }
 
     int problems() {

@@ -3,7 +3,6 @@ package dev.weft.stress;
 import dev.weft.plan.Algorithm;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Locale;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
@@ -68,7 +67,7 @@ final class FaultsCommand implements Callable<Integer> {
     public Integer call() {
         FaultTable table = new FaultTable(spec.commandLine().getOut());
         if (single != null) {
-            Ending ending = Cases.run(usable(single));
+            Ending ending = usable(single).execute();
             table.row(ending);
             ending.ranks().forEach(rank -> table.line("  " + tell(rank)));
             return table.problems() == 0 ? 0 : 1;
@@ -76,7 +75,7 @@ final class FaultsCommand implements Callable<Integer> {
         operations();
         for (Case.Launcher each : Case.Launcher.values()) {
             if (wants(each.label()) && isThere(each, table)) {
-                cases(each).forEach(run -> table.row(Cases.run(run)));
+                cases(each).forEach(run -> table.row(run.execute()));
             }
         }
         if (wants("command")) {
@@ -113,14 +112,8 @@ final class FaultsCommand implements Callable<Integer> {
     }
 
     private static String tell(RankEnd end) {
-        return "rank "
-                + end.rank()
-                + ": "
-                + end.how().name().toLowerCase(Locale.ROOT)
-                + " "
-                + end.kind()
-                + " "
-                + end.message();
+        return "rank %d: %s %s %s"
+                .formatted(end.rank(), end.how().label(), end.error(), end.message());
     }
 
     /** All faults in all of their phases; algorithms take turns. */
@@ -146,14 +139,14 @@ final class FaultsCommand implements Callable<Integer> {
     private List<Case> cases(Case.Launcher on, Operation each) {
         List<String> turns = each.algorithms(on != Case.Launcher.HOSTS);
         List<Case> cases = new ArrayList<>();
-        for (Fault.Kind kind : Fault.Kind.values()) {
+        for (Fault.Type kind : Fault.Type.values()) {
             for (Fault.Phase phase : kind.phases()) {
                 if (phase == Fault.Phase.RENDEZVOUS && on == Case.Launcher.THREADS
-                        || kind == Fault.Kind.REORDER && on == Case.Launcher.HOSTS) {
+                        || kind == Fault.Type.REORDER && on == Case.Launcher.HOSTS) {
                     continue;
                 }
                 String algorithm =
-                        kind == Fault.Kind.REORDER
+                        kind == Fault.Type.REORDER
                                 ? Algorithm.MESH_PUSH.label()
                                 : turns.get(cases.size() % turns.size());
                 cases.add(
@@ -161,12 +154,12 @@ final class FaultsCommand implements Callable<Integer> {
                                 on,
                                 4,
                                 each,
-                                kind == Fault.Kind.NONE ? null : algorithm,
+                                kind == Fault.Type.NONE ? null : algorithm,
                                 Case.CALLS_PER_PAIR,
                                 new Fault(kind, phase, 1),
                                 deadlineMs,
                                 seed,
-                                kind == Fault.Kind.DELAY,
+                                kind == Fault.Type.DELAY,
                                 1_000));
             }
         }

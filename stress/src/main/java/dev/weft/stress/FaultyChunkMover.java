@@ -36,7 +36,7 @@ final class FaultyChunkMover implements ChunkMover {
     @Override
     public void move(int index, Move move, int flag, int counter) {
         injector.dawdle();
-        if (injector.is(Fault.Kind.REORDER)) {
+        if (injector.is(Fault.Type.REORDER)) {
             moveOutOfOrder(new Held(index, move, flag, counter));
             return;
         }
@@ -55,17 +55,17 @@ final class FaultyChunkMover implements ChunkMover {
 
     private void move(Fault.Phase phase, int index, Move move, int flag, int counter) {
         injector.at(phase);
-        if (injector.now(Fault.Kind.STALL, phase)) {
+        if (injector.now(Fault.Type.STALL, phase)) {
             injector.hang();
         }
-        if (injector.now(Fault.Kind.CORRUPT, phase)) {
+        if (injector.now(Fault.Type.CORRUPT, phase)) {
             fabric.signal(move.region(), move.to(), move.flagAt(), injector.nonsense(flag));
             Injector.sleepMicros(SEEN_MICROS);
         }
         // The value of the call before: nobody can tell it from a signal that never came.
-        boolean dropped = injector.now(Fault.Kind.DROP, phase);
+        boolean dropped = injector.now(Fault.Type.DROP, phase);
         below.move(index, move, dropped ? flag - 1 : flag, dropped ? counter - 1 : counter);
-        if (injector.now(Fault.Kind.DUPLICATE, phase)) {
+        if (injector.now(Fault.Type.DUPLICATE, phase)) {
             if (move.to() == fabric.rank()) {
                 // What is fetched from another host is still on its way, and its own signal too.
                 below.awaitAll();
@@ -81,7 +81,7 @@ final class FaultyChunkMover implements ChunkMover {
     private void moveOutOfOrder(Held next) {
         boolean behind = held.stream().anyMatch(h -> h.move().to() == next.move().to());
         if (behind || injector.coin() && held.isEmpty()) {
-            injector.happens();
+            injector.occur();
             held.add(next);
             if (held.size() > 3) {
                 release();

@@ -1,46 +1,58 @@
 package dev.weft.stress;
 
 import dev.weft.fabric.ReplicaGroups;
-import dev.weft.fabric.transport.Awaited;
-import dev.weft.fabric.transport.ChunkMover;
-import dev.weft.fabric.transport.CoreShare;
 import dev.weft.fabric.transport.Region;
-import dev.weft.fabric.transport.RowGather;
 import dev.weft.fabric.transport.Transport;
-import dev.weft.plan.Hosts;
-import java.lang.foreign.MemorySegment;
-import java.time.Duration;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Method;
+import java.lang.reflect.Proxy;
 import java.util.function.IntConsumer;
 
 /** A rank's fabric in which its case's fault happens; otherwise the one below. */
-final class FaultyFabric implements Transport {
+final class FaultyFabric {
 
     private final Transport below;
     private final Injector injector;
 
-    FaultyFabric(Transport below, Injector injector) {
+    private FaultyFabric(Transport below, Injector injector) {
         this.below = below;
         this.injector = injector;
     }
 
-    @Override
-    public Region allocate(long bytes) {
-        injector.at(Fault.Phase.ALLOCATION);
-        return below.allocate(bytes);
+    static Transport of(Transport below, Injector injector) {
+        FaultyFabric faulty = new FaultyFabric(below, injector);
+        return (Transport)
+                Proxy.newProxyInstance(
+                        FaultyFabric.class.getClassLoader(),
+                        new Class<?>[] {Transport.class},
+                        (proxy, method, arguments) -> faulty.call(method, arguments));
     }
 
-    @Override
-    public Region around(MemorySegment words) {
-        return below.around(words);
+    private Object call(Method method, Object[] arguments) throws Throwable {
+        switch (method.getName()) {
+            case "allocate" -> injector.at(Fault.Phase.ALLOCATION);
+            case "signal", "barrier", "exchange" -> injector.dawdle();
+            case "mover" -> {
+                IntConsumer ended = (IntConsumer) arguments[0];
+                return new FaultyChunkMover(below, below.mover(ended), injector);
+            }
+            case "split" -> {
+                return of(below.split((ReplicaGroups) arguments[0]), injector);
+            }
+            case "publish" -> {
+                publish((Region) arguments[0], (long) arguments[1], (int) arguments[2]);
+                return null;
+            }
+            default -> {}
+        }
+        try {
+            return method.invoke(below, arguments);
+        } catch (InvocationTargetException e) {
+            throw e.getCause();
+        }
     }
 
-    @Override
-    public ChunkMover mover(IntConsumer ended) {
-        return new FaultyChunkMover(below, below.mover(ended), injector);
-    }
-
-    @Override
-    public void publish(Region region, long offset, int value) {
+    private void publish(Region region, long offset, int value) {
         injector.dawdle();
         Case run = injector.run();
         if (run.startsAreChunks() && offset == 0 && value == run.faultCall()) {
@@ -56,132 +68,19 @@ final class FaultyFabric implements Transport {
         if (chunk) {
             injector.at(phase);
         }
-        if (injector.now(Fault.Kind.STALL, phase)) {
+        if (injector.now(Fault.Type.STALL, phase)) {
             injector.hang();
         }
-        if (injector.now(Fault.Kind.CORRUPT, phase)) {
+        if (injector.now(Fault.Type.CORRUPT, phase)) {
             below.publish(region, 0, injector.nonsense(value));
             Injector.sleepMicros(FaultyChunkMover.SEEN_MICROS);
         }
-        if (injector.now(Fault.Kind.DROP, phase)) {
+        if (injector.now(Fault.Type.DROP, phase)) {
             return;
         }
         below.publish(region, 0, value);
-        if (injector.now(Fault.Kind.DUPLICATE, phase)) {
+        if (injector.now(Fault.Type.DUPLICATE, phase)) {
             below.publish(region, 0, value);
         }
-    }
-
-    @Override
-    public void signal(Region region, int home, long offset, int value) {
-        injector.dawdle();
-        below.signal(region, home, offset, value);
-    }
-
-    @Override
-    public void barrier() {
-        injector.dawdle();
-        below.barrier();
-    }
-
-    @Override
-    public long[] exchange(long value) {
-        injector.dawdle();
-        return below.exchange(value);
-    }
-
-    @Override
-    public Transport split(ReplicaGroups groups) {
-        return new FaultyFabric(below.split(groups), injector);
-    }
-
-    @Override
-    public void await(Region region, int home, long offset, int value, Awaited what) {
-        below.await(region, home, offset, value, what);
-    }
-
-    @Override
-    public boolean reached(Region region, int home, long offset, int value) {
-        return below.reached(region, home, offset, value);
-    }
-
-    @Override
-    public boolean reached(Region region, int home, long offset, int value, Awaited what) {
-        return below.reached(region, home, offset, value, what);
-    }
-
-    @Override
-    public void checkPeers() {
-        below.checkPeers();
-    }
-
-    @Override
-    public boolean isGone(int rank) {
-        return below.isGone(rank);
-    }
-
-    @Override
-    public RowGather rowGather() {
-        return below.rowGather();
-    }
-
-    @Override
-    public int rank() {
-        return below.rank();
-    }
-
-    @Override
-    public int size() {
-        return below.size();
-    }
-
-    @Override
-    public int worldSize() {
-        return below.worldSize();
-    }
-
-    @Override
-    public int worldRank(int rank) {
-        return below.worldRank(rank);
-    }
-
-    @Override
-    public String kind() {
-        return below.kind();
-    }
-
-    @Override
-    public Hosts hosts() {
-        return below.hosts();
-    }
-
-    @Override
-    public CoreShare cores() {
-        return below.cores();
-    }
-
-    @Override
-    public Duration deadline() {
-        return below.deadline();
-    }
-
-    @Override
-    public long ownCpuNs() {
-        return below.ownCpuNs();
-    }
-
-    @Override
-    public void worked() {
-        below.worked();
-    }
-
-    @Override
-    public void fail(Throwable cause) {
-        below.fail(cause);
-    }
-
-    @Override
-    public void close() {
-        below.close();
     }
 }

@@ -1,7 +1,6 @@
 package dev.weft.stress;
 
 import dev.weft.tune.Quantiles;
-
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.ToLongFunction;

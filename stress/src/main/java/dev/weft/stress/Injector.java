@@ -39,18 +39,18 @@ final class Injector {
     private final Case run;
     private final boolean chosen;
     private final End end;
-    private final Runnable told;
+    private final Runnable atFault;
     private final SplittableRandom random;
-    private boolean happened;
+    private boolean occurred;
 
     /**
-     * @param told called right before the fault happens
+     * @param atFault called right before the fault happens
      */
-    Injector(Case run, int rank, End end, Runnable told) {
+    Injector(Case run, int rank, End end, Runnable atFault) {
         this.run = run;
         this.chosen = run.fault().rank() == rank;
         this.end = end;
-        this.told = told;
+        this.atFault = atFault;
         this.random = new SplittableRandom(run.seed() * 31 + rank);
     }
 
@@ -59,44 +59,44 @@ final class Injector {
     }
 
     /** Whether the rank has chunks delayed or reordered throughout. */
-    boolean is(Fault.Kind kind) {
-        return run.fault().kind() == kind && (chosen || run.everyRank());
+    boolean is(Fault.Type kind) {
+        return run.fault().type() == kind && (chosen || run.everyRank());
     }
 
     /** Whether this is the moment of a fault of {@code kind}; true once. */
-    synchronized boolean now(Fault.Kind kind, Fault.Phase phase) {
-        if (!chosen || happened || run.fault().kind() != kind || run.fault().phase() != phase) {
+    synchronized boolean now(Fault.Type kind, Fault.Phase phase) {
+        if (!chosen || occurred || run.fault().type() != kind || run.fault().phase() != phase) {
             return false;
         }
-        happened = true;
-        told.run();
+        occurred = true;
+        atFault.run();
         return true;
     }
 
     /** The moment has come for whatever ends or stops the rank there. */
     void at(Fault.Phase phase) {
-        if (now(Fault.Kind.KILL, phase)) {
+        if (now(Fault.Type.KILL, phase)) {
             end.kill();
-        } else if (now(Fault.Kind.FREEZE, phase)) {
+        } else if (now(Fault.Type.FREEZE, phase)) {
             end.freeze();
-        } else if (now(Fault.Kind.THROW, phase)) {
+        } else if (now(Fault.Type.THROW, phase)) {
             throw new IllegalStateException("the press broke");
         }
     }
 
     /** A short while, often none: as a rank comes late that others keep from its core. */
     void dawdle() {
-        if (is(Fault.Kind.DELAY)) {
-            happens();
+        if (is(Fault.Type.DELAY)) {
+            occur();
             sleepMicros(micros(run.delayMicros()));
         }
     }
 
     /** One of many such faults happens. */
-    synchronized void happens() {
-        if (!happened) {
-            happened = true;
-            told.run();
+    synchronized void occur() {
+        if (!occurred) {
+            occurred = true;
+            atFault.run();
         }
     }
 

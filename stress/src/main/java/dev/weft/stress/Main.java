@@ -12,7 +12,7 @@ import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
-/** What the launcher runs for the commands that try Weft's patience. */
+/** What the launcher runs for the commands that put Weft under stress. */
 @Command(
         name = "weft",
         subcommands = {

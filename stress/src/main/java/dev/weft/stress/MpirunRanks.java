@@ -17,6 +17,9 @@ import java.util.Optional;
  */
 final class MpirunRanks {
 
+    /** Of those that take themselves for hosts. */
+    static final int RANKS_PER_HOST = 2;
+
     private static final Optional<String> MPIRUN = find();
 
     private MpirunRanks() {}
@@ -29,34 +32,26 @@ final class MpirunRanks {
     }
 
     static Ending run(Case run) {
+        String start = "env -u WEFT_MPI_LIBRARY %s -n %d --oversubscribe --bind-to none";
         List<String> command =
                 new ArrayList<>(
-                        List.of(
-                                "env",
-                                "-u",
-                                "WEFT_MPI_LIBRARY",
-                                MPIRUN.orElseThrow(),
-                                "-n",
-                                "" + run.ranks(),
-                                "--oversubscribe",
-                                "--bind-to",
-                                "none",
-                                "--enable-recovery"));
+                        List.of(start.formatted(MPIRUN.orElseThrow(), run.ranks()).split(" ")));
+        command.add("--enable-recovery");
         if ("root".equals(System.getProperty("user.name"))) {
             command.add("--allow-run-as-root");
         }
-        command.addAll(ChildJava.command(run));
+        command.addAll(RankMain.command(run));
         try {
             Path shared = Files.createTempDirectory("weft-case");
-            try (Witnesses witnesses = new Witnesses(run)) {
+            try (RankProcesses processes = new RankProcesses(run)) {
                 ProcessBuilder builder = new ProcessBuilder(command);
                 builder.environment().put("WEFT_SHM_DIR", shared.toString());
-                Witness mpirun = new Witness(builder);
+                RankProcesses.Output mpirun = new RankProcesses.Output(builder);
                 for (int rank = 0; rank < run.ranks(); rank++) {
-                    witnesses.add(rank, mpirun);
+                    processes.add(rank, mpirun);
                 }
-                Ending ending = witnesses.await();
-                return ending.withLeft(mayStay(run) ? List.of() : Leftovers.list(shared));
+                Ending ending = processes.await();
+                return ending.withLeft(mayStay(run) ? List.of() : left(shared));
             } finally {
                 Folders.delete(shared);
             }
@@ -65,17 +60,20 @@ final class MpirunRanks {
         }
     }
 
+    private static List<String> left(Path shared) {
+        return CommandRun.list(shared).stream().map(file -> file + " is still there").toList();
+    }
+
     /**
      * Whether nobody is left on a host who could remove its folder: its first rank does, or those
      * who outlive it. The next start then does.
      */
     private static boolean mayStay(Case run) {
-        int perHost =
-                run.launcher() == Case.Launcher.HOSTS ? ChildJava.RANKS_PER_HOST : run.ranks();
+        int perHost = run.launcher() == Case.Launcher.HOSTS ? RANKS_PER_HOST : run.ranks();
         boolean first = run.fault().rank() % perHost == 0;
         boolean alone = first && run.fault().rank() == run.ranks() - 1;
-        return run.fault().kind() == Fault.Kind.FREEZE && first
-                || run.fault().kind() == Fault.Kind.KILL && alone;
+        return run.fault().type() == Fault.Type.FREEZE && first
+                || run.fault().type() == Fault.Type.KILL && alone;
     }
 
     private static Optional<String> find() {

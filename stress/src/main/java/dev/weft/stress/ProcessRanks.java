@@ -25,8 +25,8 @@ final class ProcessRanks {
         ShmJob job = ShmJob.create();
         Ending ending;
         try (job;
-                Witnesses witnesses = new Witnesses(run)) {
-            ending = new ProcessRanks(run, job).run(witnesses);
+                RankProcesses processes = new RankProcesses(run)) {
+            ending = new ProcessRanks(run, job).run(processes);
         } catch (IOException e) {
             throw new UncheckedIOException("cannot start the ranks: " + e.getMessage(), e);
         }
@@ -34,35 +34,35 @@ final class ProcessRanks {
         return ending.withLeft(stays ? List.of(job.folder() + " is still there") : List.of());
     }
 
-    private Ending run(Witnesses witnesses) throws IOException {
+    private Ending run(RankProcesses processes) throws IOException {
         // Somebody comes late where a fault is to find the others waiting.
-        boolean meeting = run.fault().phase() == Fault.Phase.RENDEZVOUS;
-        int late = meeting ? (run.fault().rank() + 1) % run.ranks() : -1;
+        boolean atRendezvous = run.fault().phase() == Fault.Phase.RENDEZVOUS;
+        int late = atRendezvous ? (run.fault().rank() + 1) % run.ranks() : -1;
         for (int rank = 0; rank < run.ranks(); rank++) {
             if (rank != late) {
-                witnesses.add(rank, start(rank));
+                processes.add(rank, start(rank));
             }
         }
-        if (meeting) {
+        if (atRendezvous) {
             awaitControlBlock(run.fault().rank());
-            witnesses.faultFromOutside();
-            boolean freeze = run.fault().kind() == Fault.Kind.FREEZE;
+            processes.faultFromOutside();
+            boolean freeze = run.fault().type() == Fault.Type.FREEZE;
             ProcessSignals.send(
-                    witnesses.of(run.fault().rank()).pid(),
+                    processes.of(run.fault().rank()).pid(),
                     freeze ? ProcessSignals.STOP : ProcessSignals.KILL);
-            witnesses.add(late, start(late));
+            processes.add(late, start(late));
             // Deadlines count from the last step forward, which this is.
             awaitControlBlock(late);
-            witnesses.faultFromOutside();
+            processes.faultFromOutside();
         }
-        return witnesses.await();
+        return processes.await();
     }
 
-    private Witness start(int rank) throws IOException {
-        ProcessBuilder builder = new ProcessBuilder(ChildJava.command(run));
+    private RankProcesses.Output start(int rank) throws IOException {
+        ProcessBuilder builder = new ProcessBuilder(RankMain.command(run));
         Duration deadline = Duration.ofMillis(run.deadlineMs());
         builder.environment().putAll(job.environment(rank, run.ranks(), deadline));
-        return new Witness(builder);
+        return new RankProcesses.Output(builder);
     }
 
     private void awaitControlBlock(int rank) {

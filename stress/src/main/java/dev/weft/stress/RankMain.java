@@ -1,9 +1,11 @@
 package dev.weft.stress;
 
-import dev.weft.fabric.FabricException;
 import dev.weft.fabric.World;
 import dev.weft.ffi.MpiEnvironment;
+import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 
 /**
  * One rank of a case, in a process of its own. It says on standard output, in lines that start with
@@ -21,6 +23,23 @@ final class RankMain {
         this.rank = rank;
     }
 
+    /** How a rank is started: this Java, these classes, small and quick to start. */
+    static List<String> command(Case run) {
+        List<String> command = new ArrayList<>();
+        command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+        String options =
+                "-Xmx192m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xshare:auto"
+                        + " --enable-native-access=ALL-UNNAMED";
+        command.addAll(List.of(options.split(" ")));
+        if (run.launcher() == Case.Launcher.HOSTS) {
+            command.add("-Dweft.mpi.ranks.per.host=" + MpirunRanks.RANKS_PER_HOST);
+        }
+        command.addAll(List.of("-cp", System.getProperty("java.class.path")));
+        command.add(RankMain.class.getName());
+        command.addAll(List.of(run.words().split(" ")));
+        return command;
+    }
+
     public static void main(String[] words) {
         Case run = Case.parse(String.join(" ", words));
         int rank =
@@ -32,25 +51,21 @@ final class RankMain {
 
     private int live() {
         say("pid " + ProcessHandle.current().pid());
+        RankEnd end;
         try {
-            Workload.Tally tally = work();
-            say("right %d %d %d".formatted(tally.calls(), tally.sums(), tally.bytes()));
-            return 0;
-        } catch (FabricException e) {
-            say("error " + kind(e) + " " + e.peer() + " " + line(e));
-        } catch (CheckedOperator.WrongResult e) {
-            say("wrong " + line(e));
+            end = RankEnd.right(rank, work());
         } catch (RuntimeException | Error e) {
-            say("other " + kind(e) + " -1 " + line(e));
+            end = RankEnd.of(rank, e, 0);
         }
-        return 1;
+        say(end.words());
+        return end.how() == RankEnd.How.RIGHT ? 0 : 1;
     }
 
     private Workload.Tally work() {
-        Runnable told = () -> say("fault " + System.currentTimeMillis());
-        Injector injector = new Injector(run, rank, Injector.BY_SIGNAL, told);
+        Runnable atFault = () -> say("fault " + System.currentTimeMillis());
+        Injector injector = new Injector(run, rank, Injector.BY_SIGNAL, atFault);
         if (run.launcher().isMpi()) {
-            // Processes that meet in a folder are met from outside, once they are half-way.
+            // Of processes that share a folder it comes from outside, once they are half-way.
             injector.at(Fault.Phase.RENDEZVOUS);
         }
         try (World world = join()) {
@@ -74,14 +89,6 @@ final class RankMain {
         return run.launcher().isMpi()
                 ? World.mpi(Duration.ofMillis(run.deadlineMs()))
                 : World.joined();
-    }
-
-    static String kind(Throwable failure) {
-        return failure.getClass().getSimpleName();
-    }
-
-    static String line(Throwable failure) {
-        return String.valueOf(failure.getMessage()).lines().findFirst().orElse("");
     }
 
     /** One write, so that lines of ranks that share an output stay whole. */

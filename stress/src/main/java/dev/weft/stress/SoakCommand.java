@@ -32,7 +32,7 @@ import picocli.CommandLine.Spec;
         })
 final class SoakCommand implements Callable<Integer> {
 
-    private static final long TELL_NS = TimeUnit.SECONDS.toNanos(60);
+    private static final long REPORT_NS = TimeUnit.SECONDS.toNanos(60);
 
     @Spec CommandSpec spec;
 
@@ -55,7 +55,7 @@ final class SoakCommand implements Callable<Integer> {
     long deadlineMs = 3_000;
 
     private final Growth growth = new Growth();
-    private final Map<Fault.Kind, Integer> faults = new EnumMap<>(Fault.Kind.class);
+    private final Map<Fault.Type, Integer> faults = new EnumMap<>(Fault.Type.class);
     private final Map<Case.Launcher, Integer> launchers = new EnumMap<>(Case.Launcher.class);
     private final List<String> problems = new ArrayList<>();
     private Workload.Tally tally = Workload.Tally.NOTHING;
@@ -89,12 +89,12 @@ final class SoakCommand implements Callable<Integer> {
 
     private void soak(long start, PrintWriter out) {
         long until = System.nanoTime() + (long) (minutes * TimeUnit.MINUTES.toNanos(1));
-        long told = System.nanoTime();
+        long reportedNs = System.nanoTime();
         for (int number = 0; System.nanoTime() < until; number++) {
             one(start, number);
             growth.add(Footprint.now());
-            if (System.nanoTime() - told > TELL_NS) {
-                told = System.nanoTime();
+            if (System.nanoTime() - reportedNs > REPORT_NS) {
+                reportedNs = System.nanoTime();
                 tell(out);
             }
         }
@@ -108,13 +108,13 @@ final class SoakCommand implements Callable<Integer> {
         launchers.merge(run.launcher(), 1, Integer::sum);
         Ending ending;
         try {
-            ending = Cases.run(run);
+            ending = run.execute();
         } catch (RuntimeException e) {
             found(number, run, "could not be run: " + e);
             return;
         }
-        if (ending.happened()) {
-            faults.merge(run.fault().kind(), 1, Integer::sum);
+        if (ending.occurred()) {
+            faults.merge(run.fault().type(), 1, Integer::sum);
         }
         errors += ending.errors();
         tally = tally.plus(ending.tally());

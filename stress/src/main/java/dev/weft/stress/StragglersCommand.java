@@ -62,7 +62,7 @@ final class StragglersCommand implements Callable<Integer> {
                     spec.commandLine(),
                     "--launcher " + launcher + ": " + MpirunRanks.unavailable().get());
         }
-        Ending ending = Cases.run(run);
+        Ending ending = run.execute();
         List<String> problems = ending.problems();
         Workload.Tally tally = ending.tally();
         spec.commandLine()

@@ -1,7 +1,6 @@
 package dev.weft.stress;
 
 import dev.weft.fabric.Fabric;
-import dev.weft.fabric.FabricException;
 import dev.weft.fabric.World;
 import java.time.Duration;
 import java.util.Arrays;
@@ -34,7 +33,7 @@ final class ThreadRanks {
         // On a thread of its own: ranks that hang are to be told of, not to be waited for.
         Thread ranks = Thread.ofPlatform().daemon().name("case").start(this::live);
         try {
-            ranks.join(run.patienceMs());
+            ranks.join(run.timeoutMs());
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         }
@@ -63,7 +62,8 @@ final class ThreadRanks {
                         try {
                             ends[rank] = live(rank, fabric);
                         } catch (RuntimeException | Error e) {
-                            ends[rank] = end(rank, e);
+                            long afterMs = System.currentTimeMillis() - faultMs.get();
+                            ends[rank] = RankEnd.of(rank, e, afterMs);
                             throw e;
                         } finally {
                             if (running.decrementAndGet() <= 1) {
@@ -84,30 +84,6 @@ final class ThreadRanks {
         Workload.Tally tally = new Workload(run, injector).on(fabric);
         injector.at(Fault.Phase.CLOSE);
         return RankEnd.right(rank, tally);
-    }
-
-    private RankEnd end(int rank, Throwable failure) {
-        long after = System.currentTimeMillis() - faultMs.get();
-        return switch (failure) {
-            case FabricException e ->
-                    RankEnd.of(
-                            rank,
-                            RankEnd.How.ERROR,
-                            RankMain.kind(e),
-                            e.peer(),
-                            after,
-                            RankMain.line(e));
-            case CheckedOperator.WrongResult e ->
-                    RankEnd.of(rank, RankEnd.How.WRONG, "", -1, after, RankMain.line(e));
-            default ->
-                    RankEnd.of(
-                            rank,
-                            RankEnd.How.OTHER,
-                            RankMain.kind(failure),
-                            -1,
-                            after,
-                            RankMain.line(failure));
-        };
     }
 
     /**

@@ -39,7 +39,7 @@ final class Workload {
     }
 
     Tally on(Fabric world) {
-        Fabric fabric = new FaultyFabric(Transport.of(world), injector);
+        Fabric fabric = FaultyFabric.of(Transport.of(world), injector);
         for (int pair = 0; calls < run.calls(); pair++) {
             pairOfOperators(fabric, new SplittableRandom(run.seed() * 1_000_003 + pair));
         }
@@ -51,7 +51,7 @@ final class Workload {
         RandomProblem second = problem(fabric, random);
         // The fabric's own gather has the process to itself.
         boolean atOnce = !run.launcher().isMpi() || !first.isFabricsOwn() && !second.isFabricsOwn();
-        boolean harmless = run.fault().kind().isHarmless();
+        boolean harmless = run.fault().type().isHarmless();
         try (Arena arena = Arena.ofShared();
                 CheckedOperator one = new CheckedOperator(fabric, first, arena);
                 CheckedOperator other = new CheckedOperator(fabric, second, arena)) {
@@ -89,7 +89,7 @@ final class Workload {
         String one = algorithms.get(random.nextInt(algorithms.size()));
         String algorithm = run.algorithm() == null ? one : run.algorithm();
         // A fault needs a chunk to happen to, in the call of its number.
-        int least = run.fault().kind().isHarmless() ? 0 : 1;
+        int least = run.fault().type().isHarmless() ? 0 : 1;
         return RandomProblem.of(operation, algorithm, fabric.size(), least, random);
     }
 }

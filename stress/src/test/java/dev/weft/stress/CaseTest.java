@@ -22,10 +22,10 @@ class CaseTest {
             assertEquals(run, Case.parse(run.words()));
             assertEquals(run, Case.random(seed, launcher, 700), "the seed tells all");
             assertTrue(run.fault().rank() < run.ranks(), run.words());
-            assertTrue(run.fault().kind().phases().contains(run.fault().phase()), run.words());
+            assertTrue(run.fault().type().phases().contains(run.fault().phase()), run.words());
             if (launcher == Case.Launcher.HOSTS) {
                 assertNotEquals("direct", run.algorithm());
-                assertNotEquals(Fault.Kind.REORDER, run.fault().kind());
+                assertNotEquals(Fault.Type.REORDER, run.fault().type());
             }
         }
     }
@@ -35,7 +35,7 @@ class CaseTest {
         Case run = Case.parse("fault=kill phase=last-chunk rank=2");
         assertEquals(Case.Launcher.THREADS, run.launcher());
         assertEquals(4, run.ranks());
-        assertEquals(new Fault(Fault.Kind.KILL, Fault.Phase.LAST_CHUNK, 2), run.fault());
+        assertEquals(new Fault(Fault.Type.KILL, Fault.Phase.LAST_CHUNK, 2), run.fault());
     }
 
     @ParameterizedTest

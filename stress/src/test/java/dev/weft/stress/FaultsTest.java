@@ -51,7 +51,7 @@ class FaultsTest {
     @MethodSource("harmless")
     void resultsAreRightWhateverComesLateTwiceOrOutOfOrder(String fault) {
         for (int seed = 0; seed < 4; seed++) {
-            Ending ending = Cases.run(Case.parse("fault=" + fault + DEADLINE + " seed=" + seed));
+            Ending ending = Case.parse("fault=" + fault + DEADLINE + " seed=" + seed).execute();
             assertEquals(List.of(), ending.problems(), ending.run().words());
             assertEquals(4 * Case.CALLS_PER_PAIR, ending.tally().calls());
             assertTrue(ending.tally().bytes() > 0);
@@ -61,11 +61,11 @@ class FaultsTest {
     @ParameterizedTest
     @MethodSource("algorithms")
     void ranksThatEndEndTheOthersByName(String algorithm) {
-        for (Fault.Kind kind : List.of(Fault.Kind.KILL, Fault.Kind.THROW)) {
-            for (Fault.Phase phase : Fault.Kind.THROW.phases()) {
+        for (Fault.Type kind : List.of(Fault.Type.KILL, Fault.Type.THROW)) {
+            for (Fault.Phase phase : Fault.Type.THROW.phases()) {
                 Ending ending = run(kind, phase, algorithm);
                 assertEquals(List.of(), ending.problems(), ending.run().words());
-                assertTrue(ending.happened(), ending.run().words());
+                assertTrue(ending.occurred(), ending.run().words());
                 ending.ranks().stream()
                         .filter(end -> end.how() == RankEnd.How.ERROR)
                         .forEach(end -> assertEquals(1, end.peer(), end.toString()));
@@ -79,13 +79,10 @@ class FaultsTest {
     @MethodSource("algorithms")
     void aCorruptedSignalIsNeverTakenForOne(String algorithm) {
         for (int seed = 0; seed < 3; seed++) {
-            for (Fault.Phase phase : Fault.Kind.CORRUPT.phases()) {
+            for (Fault.Phase phase : Fault.Type.CORRUPT.phases()) {
                 Ending ending =
-                        Cases.run(
-                                Case.parse(
-                                        words(Fault.Kind.CORRUPT, phase, algorithm)
-                                                + " seed="
-                                                + seed));
+                        Case.parse(words(Fault.Type.CORRUPT, phase, algorithm) + " seed=" + seed)
+                                .execute();
                 assertEquals(List.of(), ending.problems(), ending.run().words());
             }
         }
@@ -107,7 +104,7 @@ class FaultsTest {
 
     @Test
     void aFrozenRankIsNamedByAllOthers() {
-        for (Ending ending : run(Fault.Kind.FREEZE, Fault.Phase.BETWEEN_CALLS, MESHES)) {
+        for (Ending ending : run(Fault.Type.FREEZE, Fault.Phase.BETWEEN_CALLS, MESHES)) {
             assertEquals(
                     3,
                     ending.ranks().stream().filter(e -> e.peer() == 1).count(),
@@ -117,7 +114,7 @@ class FaultsTest {
 
     @Test
     void aLaneThatHangsEndsAllRanks() {
-        for (Ending ending : run(Fault.Kind.STALL, Fault.Phase.LAST_CHUNK, RINGS)) {
+        for (Ending ending : run(Fault.Type.STALL, Fault.Phase.LAST_CHUNK, RINGS)) {
             assertEquals(4, ending.errors(), ending.describe());
         }
     }
@@ -125,18 +122,18 @@ class FaultsTest {
     /** If a later signal makes up for a lost one the result is right; otherwise it is a stall. */
     @Test
     void aLostSignalIsMadeUpForOrAStall() {
-        for (Ending ending : run(Fault.Kind.DROP, Fault.Phase.FIRST_CHUNK, RINGS)) {
-            assertTrue(ending.happened(), ending.run().words());
+        for (Ending ending : run(Fault.Type.DROP, Fault.Phase.FIRST_CHUNK, RINGS)) {
+            assertTrue(ending.occurred(), ending.run().words());
         }
     }
 
     @Test
     @Tag("long")
     void everyFaultInEveryPhaseWithEveryAlgorithm() {
-        for (Fault.Kind kind : Fault.Kind.values()) {
+        for (Fault.Type kind : Fault.Type.values()) {
             for (Fault.Phase phase : kind.phases()) {
                 if (phase != Fault.Phase.RENDEZVOUS) {
-                    boolean meshes = kind == Fault.Kind.REORDER;
+                    boolean meshes = kind == Fault.Type.REORDER;
                     run(
                             kind,
                             phase,
@@ -149,7 +146,7 @@ class FaultsTest {
     }
 
     /** At the same time, as most of it is waiting. */
-    private static List<Ending> run(Fault.Kind kind, Fault.Phase phase, List<String> algorithms) {
+    private static List<Ending> run(Fault.Type kind, Fault.Phase phase, List<String> algorithms) {
         try (ExecutorService pool = Executors.newFixedThreadPool(AT_ONCE)) {
             List<Ending> endings =
                     algorithms.stream()
@@ -171,11 +168,11 @@ class FaultsTest {
         }
     }
 
-    private static Ending run(Fault.Kind kind, Fault.Phase phase, String algorithm) {
-        return Cases.run(Case.parse(words(kind, phase, algorithm)));
+    private static Ending run(Fault.Type kind, Fault.Phase phase, String algorithm) {
+        return Case.parse(words(kind, phase, algorithm)).execute();
     }
 
-    private static String words(Fault.Kind kind, Fault.Phase phase, String algorithm) {
+    private static String words(Fault.Type kind, Fault.Phase phase, String algorithm) {
         return "rank=1 fault="
                 + kind.label()
                 + " phase="

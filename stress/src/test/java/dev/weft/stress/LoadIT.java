@@ -12,7 +12,7 @@ import org.junit.jupiter.api.Test;
 class LoadIT {
 
     private static Ending check(String words) {
-        Ending ending = Cases.run(Case.parse("fault=none deadline=60000 " + words));
+        Ending ending = Case.parse("fault=none deadline=60000 " + words).execute();
         assertEquals(List.of(), ending.problems(), ending.run().words());
         assertEquals(
                 (long) ending.run().ranks() * ending.run().calls(),
@@ -50,10 +50,10 @@ class LoadIT {
                 runs.stream().map(words -> CompletableFuture.supplyAsync(() -> check(words)));
         List<CompletableFuture<Ending>> started = others.toList();
         Ending dying =
-                Cases.run(
-                        Case.parse(
+                Case.parse(
                                 "launcher=processes ranks=2 rank=1 fault=kill phase=last-chunk"
-                                        + " algorithm=ring deadline=60000"));
+                                        + " algorithm=ring deadline=60000")
+                        .execute();
         assertEquals(List.of(), dying.problems());
         started.forEach(CompletableFuture::join);
     }

@@ -14,7 +14,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 class RankFaultsIT {
 
     private static Ending check(String words) {
-        Ending ending = Cases.run(Case.parse("rank=1 ranks=3 deadline=4000 " + words));
+        Ending ending = Case.parse("rank=1 ranks=3 deadline=4000 " + words).execute();
         assertEquals(List.of(), ending.problems(), ending.run().words());
         return ending;
     }
@@ -31,7 +31,7 @@ class RankFaultsIT {
             })
     void processes(String words) {
         Ending ending = check("launcher=processes " + words);
-        assertTrue(ending.happened() || words.contains("delay"), words);
+        assertTrue(ending.occurred() || words.contains("delay"), words);
     }
 
     @ParameterizedTest
@@ -53,7 +53,7 @@ class RankFaultsIT {
         assumeTrue(
                 !launcher.isMpi() || MpirunRanks.unavailable().isEmpty(),
                 () -> MpirunRanks.unavailable().orElse(""));
-        for (Fault.Kind kind : List.of(Fault.Kind.KILL, Fault.Kind.FREEZE)) {
+        for (Fault.Type kind : List.of(Fault.Type.KILL, Fault.Type.FREEZE)) {
             for (Fault.Phase phase : kind.phases()) {
                 check(
                         "launcher="

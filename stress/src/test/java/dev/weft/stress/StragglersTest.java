@@ -22,7 +22,7 @@ class StragglersTest {
                                 + delayMicros
                                 + " seed="
                                 + seed);
-        Ending ending = Cases.run(run);
+        Ending ending = run.execute();
         assertEquals(List.of(), ending.problems(), run.words());
         assertEquals((long) ranks * calls, ending.tally().calls(), run.words());
     }
