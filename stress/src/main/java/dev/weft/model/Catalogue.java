@@ -30,34 +30,34 @@ final class Catalogue {
         List<Entry> entries = new ArrayList<>();
         for (Algorithm algorithm : Algorithm.values()) {
             if (algorithm != Algorithm.AUTO) {
-                full(entries, Setting.of(algorithm, 2, CALLS, 2, 2));
-                full(entries, Setting.of(algorithm, 1, CALLS, 1, 0));
-                full(entries, Setting.of(algorithm, 1, CALLS, 1, 1, 0));
+                full(entries, Cases.of(algorithm, 2, CALLS, 2, 2));
+                full(entries, Cases.of(algorithm, 1, CALLS, 1, 0));
+                full(entries, Cases.of(algorithm, 1, CALLS, 1, 1, 0));
             }
         }
-        full(entries, Setting.pingPong(CALLS, 2, 2));
-        full(entries, Setting.pingPong(CALLS, 1, 0, 1));
-        full(entries, Setting.pingPong(CALLS, 1, 1, 1).withWrap());
-        full(entries, Setting.pingPong(CALLS, 1, 1, 1).withViews(views()));
-        full(entries, Setting.of(Algorithm.RING, 1, CALLS, 2, 2).withAnyWorkers());
-        full(entries, Setting.of(Algorithm.RING, 1, CALLS, 2, 2).withSummaries().withWrap());
-        full(entries, Setting.of(Algorithm.RING, 1, CALLS, 2, 1).withViews(views()));
-        reduced(entries, Setting.pingPong(CALLS, 2, 2, 0, 2, 1));
-        reduced(entries, Setting.of(Algorithm.RING, 1, Hosts.of(2, 2), CALLS, 2, 1, 2, 0));
+        full(entries, Cases.pingPong(CALLS, 2, 2));
+        full(entries, Cases.pingPong(CALLS, 1, 0, 1));
+        full(entries, Cases.pingPong(CALLS, 1, 1, 1).withWrap());
+        full(entries, Cases.pingPong(CALLS, 1, 1, 1).withViews(views()));
+        full(entries, Cases.of(Algorithm.RING, 1, CALLS, 2, 2).inAnyOrder());
+        full(entries, Cases.of(Algorithm.RING, 1, CALLS, 2, 2).withCounters().withWrap());
+        full(entries, Cases.of(Algorithm.RING, 1, CALLS, 2, 1).withViews(views()));
+        reduced(entries, Cases.pingPong(CALLS, 2, 2, 0, 2, 1));
+        reduced(entries, Cases.of(Algorithm.RING, 1, Hosts.of(2, 2), CALLS, 2, 1, 2, 0));
         for (boolean all : SCATTER_AND_ALL) {
             for (Reduction reduction : reductions()) {
-                full(entries, Setting.sums(reduction, all, Shards.of(1, 1), CALLS, 1, 1));
-                full(entries, Setting.sums(reduction, all, Shards.of(1, 1, 0), 2, 1, 0, 1));
-                reduced(entries, Setting.sums(reduction, all, Shards.of(1, 1, 1), CALLS, 2, 1, 0));
+                full(entries, Cases.sums(reduction, all, Shards.of(1, 1), CALLS, 1, 1));
+                full(entries, Cases.sums(reduction, all, Shards.of(1, 1, 0), 2, 1, 0, 1));
+                reduced(entries, Cases.sums(reduction, all, Shards.of(1, 1, 1), CALLS, 2, 1, 0));
             }
             Hosts hosts = Hosts.of(2, 1);
             Reduction chained = Reduction.HIERARCHICAL;
-            full(entries, Setting.sums(chained, all, Shards.of(1, 1, 1), hosts, 2, 1, 0, 1));
+            full(entries, Cases.sums(chained, all, Shards.of(1, 1, 1), hosts, 2, 1, 0, 1));
             Shards two = Shards.of(1, 1);
-            full(entries, Setting.sums(Reduction.CHAIN, all, two, 3, 2, 0).withAnyWorkers());
-            full(entries, Setting.sums(Reduction.CHAIN, all, two, 5, 1, 1).withViews(views()));
-            full(entries, Setting.sums(Reduction.MESH_PUSH, all, two, 5, 1, 1).withViews(views()));
-            full(entries, Setting.sums(Reduction.DIRECT, all, two, 5, 1, 1).withViews(views()));
+            full(entries, Cases.sums(Reduction.CHAIN, all, two, 3, 2, 0).inAnyOrder());
+            full(entries, Cases.sums(Reduction.CHAIN, all, two, 5, 1, 1).withViews(views()));
+            full(entries, Cases.sums(Reduction.MESH_PUSH, all, two, 5, 1, 1).withViews(views()));
+            full(entries, Cases.sums(Reduction.DIRECT, all, two, 5, 1, 1).withViews(views()));
         }
         return entries;
     }
@@ -71,89 +71,89 @@ final class Catalogue {
     /** Seconds: what somebody else's algorithm writes for two to five ranks, on one host or two. */
     static List<Entry> of(PlanWriter writer) {
         List<Entry> entries = new ArrayList<>();
-        full(entries, Setting.of(writer, 1, CALLS, 2, 2));
-        full(entries, Setting.of(writer, 1, CALLS, 2, 1).withViews(views()));
-        full(entries, Setting.of(writer, 1, CALLS, 1, 1, 0));
-        full(entries, Setting.of(writer, 1, CALLS, 2, 2, 1).withSummaries());
-        full(entries, Setting.of(writer, 1, 3, 1, 1, 1, 0));
-        reduced(entries, Setting.of(writer, 1, CALLS, 2, 2, 0, 2, 1));
-        reduced(entries, Setting.of(writer, 1, Hosts.of(2, 2), CALLS, 2, 1, 2, 0));
+        full(entries, Cases.of(writer, 1, CALLS, 2, 2));
+        full(entries, Cases.of(writer, 1, CALLS, 2, 1).withViews(views()));
+        full(entries, Cases.of(writer, 1, CALLS, 1, 1, 0));
+        full(entries, Cases.of(writer, 1, CALLS, 2, 2, 1).withCounters());
+        full(entries, Cases.of(writer, 1, 3, 1, 1, 1, 0));
+        reduced(entries, Cases.of(writer, 1, CALLS, 2, 2, 0, 2, 1));
+        reduced(entries, Cases.of(writer, 1, Hosts.of(2, 2), CALLS, 2, 1, 2, 0));
         return entries;
     }
 
     /** The smoke set and up to a minute more: three and four ranks. */
     static List<Entry> standard() {
         List<Entry> entries = smoke();
-        full(entries, Setting.of(Algorithm.RING, 1, CALLS, 2, 2, 2));
-        full(entries, Setting.of(Algorithm.RING, 1, CALLS, 2, 2, 1).withSummaries());
-        full(entries, Setting.of(Algorithm.RING, 1, CALLS, 1, 1, 1).withAnyWorkers());
-        full(entries, Setting.of(Algorithm.RING, 1, 3, 1, 1, 1, 0));
-        full(entries, Setting.of(Algorithm.BIDIRECTIONAL_RING, 2, CALLS, 3, 3));
-        full(entries, Setting.of(Algorithm.BIDIRECTIONAL_RING, 2, CALLS, 2, 1, 0));
-        full(entries, Setting.of(Algorithm.MESH_PUSH, 1, CALLS, 2, 2, 1));
-        full(entries, Setting.of(Algorithm.MESH_PUSH, 1, 3, 1, 1, 1, 0));
-        full(entries, Setting.of(Algorithm.MESH_PULL, 1, CALLS, 2, 2, 1));
-        full(entries, Setting.of(Algorithm.MESH_PULL, 2, CALLS, 2, 1, 1));
-        full(entries, Setting.of(Algorithm.DIRECT, 1, CALLS, 2, 2, 2));
-        full(entries, Setting.of(Algorithm.DIRECT, 1, CALLS, 1, 1, 1, 1));
-        full(entries, Setting.of(Algorithm.SEQUENTIAL, 2, CALLS, 2, 2, 2));
-        full(entries, Setting.pingPong(CALLS, 2, 2, 2));
-        full(entries, Setting.pingPong(CALLS, 1, 1, 1, 1));
-        full(entries, Setting.pingPong(CALLS, 2, 1, 0, 1));
-        full(entries, Setting.pingPong(CALLS, 1, 1, 1).withAnyWorkers());
-        full(entries, Setting.pingPong(5, 1, 1, 1, 1).withViews(views()));
+        full(entries, Cases.of(Algorithm.RING, 1, CALLS, 2, 2, 2));
+        full(entries, Cases.of(Algorithm.RING, 1, CALLS, 2, 2, 1).withCounters());
+        full(entries, Cases.of(Algorithm.RING, 1, CALLS, 1, 1, 1).inAnyOrder());
+        full(entries, Cases.of(Algorithm.RING, 1, 3, 1, 1, 1, 0));
+        full(entries, Cases.of(Algorithm.BIDIRECTIONAL_RING, 2, CALLS, 3, 3));
+        full(entries, Cases.of(Algorithm.BIDIRECTIONAL_RING, 2, CALLS, 2, 1, 0));
+        full(entries, Cases.of(Algorithm.MESH_PUSH, 1, CALLS, 2, 2, 1));
+        full(entries, Cases.of(Algorithm.MESH_PUSH, 1, 3, 1, 1, 1, 0));
+        full(entries, Cases.of(Algorithm.MESH_PULL, 1, CALLS, 2, 2, 1));
+        full(entries, Cases.of(Algorithm.MESH_PULL, 2, CALLS, 2, 1, 1));
+        full(entries, Cases.of(Algorithm.DIRECT, 1, CALLS, 2, 2, 2));
+        full(entries, Cases.of(Algorithm.DIRECT, 1, CALLS, 1, 1, 1, 1));
+        full(entries, Cases.of(Algorithm.SEQUENTIAL, 2, CALLS, 2, 2, 2));
+        full(entries, Cases.pingPong(CALLS, 2, 2, 2));
+        full(entries, Cases.pingPong(CALLS, 1, 1, 1, 1));
+        full(entries, Cases.pingPong(CALLS, 2, 1, 0, 1));
+        full(entries, Cases.pingPong(CALLS, 1, 1, 1).inAnyOrder());
+        full(entries, Cases.pingPong(5, 1, 1, 1, 1).withViews(views()));
         for (Algorithm algorithm :
                 List.of(
                         Algorithm.RING,
                         Algorithm.BIDIRECTIONAL_RING,
                         Algorithm.MESH_PUSH,
                         Algorithm.MESH_PULL)) {
-            full(entries, Setting.of(algorithm, 1, Hosts.of(2, 1), 3, 1, 1, 1));
-            reduced(entries, Setting.of(algorithm, 2, Hosts.of(2, 2), CALLS, 2, 2, 0, 2));
-            reduced(entries, Setting.of(algorithm, 2, CALLS, 3, 3, 0, 3, 1, 3).withAnyWorkers());
+            full(entries, Cases.of(algorithm, 1, Hosts.of(2, 1), 3, 1, 1, 1));
+            reduced(entries, Cases.of(algorithm, 2, Hosts.of(2, 2), CALLS, 2, 2, 0, 2));
+            reduced(entries, Cases.of(algorithm, 2, CALLS, 3, 3, 0, 3, 1, 3).inAnyOrder());
         }
-        reduced(entries, Setting.of(Algorithm.DIRECT, 1, CALLS, 3, 3, 0, 3, 1, 3));
+        reduced(entries, Cases.of(Algorithm.DIRECT, 1, CALLS, 3, 3, 0, 3, 1, 3));
         for (boolean all : SCATTER_AND_ALL) {
             Shards three = Shards.of(1, 1, 1);
-            full(entries, Setting.sums(Reduction.CHAIN, all, three, CALLS, 2, 1, 1));
-            full(entries, Setting.sums(Reduction.MESH_PUSH, all, three, 3, 1, 1, 1));
-            full(entries, Setting.sums(Reduction.DIRECT, all, three, 3, 1, 1, 1));
+            full(entries, Cases.sums(Reduction.CHAIN, all, three, CALLS, 2, 1, 1));
+            full(entries, Cases.sums(Reduction.MESH_PUSH, all, three, 3, 1, 1, 1));
+            full(entries, Cases.sums(Reduction.DIRECT, all, three, 3, 1, 1, 1));
             full(
                     entries,
-                    Setting.sums(Reduction.HIERARCHICAL, all, three, Hosts.of(1, 2), 3, 1, 0, 1));
+                    Cases.sums(Reduction.HIERARCHICAL, all, three, Hosts.of(1, 2), 3, 1, 0, 1));
             Shards five = Shards.of(1, 0, 1, 1, 1);
             Hosts hosts = Hosts.of(2, 2, 1);
             reduced(
                     entries,
-                    Setting.sums(Reduction.HIERARCHICAL, all, five, hosts, CALLS, 2, 2, 0, 2, 1));
+                    Cases.sums(Reduction.HIERARCHICAL, all, five, hosts, CALLS, 2, 2, 0, 2, 1));
             for (Reduction reduction : reductions()) {
-                reduced(entries, Setting.sums(reduction, all, five, CALLS, 2, 2, 0, 2, 1));
+                reduced(entries, Cases.sums(reduction, all, five, CALLS, 2, 2, 0, 2, 1));
             }
             for (Reduction reduction : List.of(Reduction.CHAIN, Reduction.MESH_PUSH)) {
-                Setting setting = Setting.sums(reduction, all, five, CALLS, 2, 2, 0, 2, 1);
-                reduced(entries, setting.withAnyWorkers());
+                Setting setting = Cases.sums(reduction, all, five, CALLS, 2, 2, 0, 2, 1);
+                reduced(entries, setting.inAnyOrder());
             }
         }
-        reduced(entries, Setting.pingPong(CALLS, 3, 3, 0, 3, 1, 3).withAnyWorkers());
+        reduced(entries, Cases.pingPong(CALLS, 3, 3, 0, 3, 1, 3).inAnyOrder());
         return entries;
     }
 
     /** The standard set and some minutes more. */
     static List<Entry> all() {
         List<Entry> entries = standard();
-        full(entries, Setting.of(Algorithm.RING, 1, CALLS, 1, 1, 1, 1));
-        full(entries, Setting.of(Algorithm.RING, 1, CALLS, 2, 1, 1).withAnyWorkers());
-        full(entries, Setting.of(Algorithm.RING, 1, CALLS, 3, 3, 3));
-        full(entries, Setting.of(Algorithm.BIDIRECTIONAL_RING, 2, CALLS, 2, 1, 1));
-        full(entries, Setting.of(Algorithm.MESH_PUSH, 1, 5, 2, 2, 2));
-        full(entries, Setting.of(Algorithm.MESH_PULL, 1, CALLS, 1, 1, 1, 0));
-        full(entries, Setting.of(Algorithm.DIRECT, 1, CALLS, 2, 2, 2, 2));
-        full(entries, Setting.pingPong(6, 3, 3, 3));
-        full(entries, Setting.of(Algorithm.RING, 1, Hosts.of(2, 2), 3, 1, 0, 1, 0));
-        reduced(entries, Setting.of(Algorithm.RING, 2, 6, 4, 4, 4, 4, 0, 4, 4, 4));
-        reduced(entries, Setting.of(Algorithm.BIDIRECTIONAL_RING, 2, 6, 4, 4, 4, 4, 0, 4, 4, 4));
-        reduced(entries, Setting.of(Algorithm.MESH_PULL, 2, 6, 4, 4, 4, 4, 0, 4, 4, 4));
-        reduced(entries, Setting.pingPong(6, 4, 4, 4, 4, 0, 4, 4, 4));
+        full(entries, Cases.of(Algorithm.RING, 1, CALLS, 1, 1, 1, 1));
+        full(entries, Cases.of(Algorithm.RING, 1, CALLS, 2, 1, 1).inAnyOrder());
+        full(entries, Cases.of(Algorithm.RING, 1, CALLS, 3, 3, 3));
+        full(entries, Cases.of(Algorithm.BIDIRECTIONAL_RING, 2, CALLS, 2, 1, 1));
+        full(entries, Cases.of(Algorithm.MESH_PUSH, 1, 5, 2, 2, 2));
+        full(entries, Cases.of(Algorithm.MESH_PULL, 1, CALLS, 1, 1, 1, 0));
+        full(entries, Cases.of(Algorithm.DIRECT, 1, CALLS, 2, 2, 2, 2));
+        full(entries, Cases.pingPong(6, 3, 3, 3));
+        full(entries, Cases.of(Algorithm.RING, 1, Hosts.of(2, 2), 3, 1, 0, 1, 0));
+        reduced(entries, Cases.of(Algorithm.RING, 2, 6, 4, 4, 4, 4, 0, 4, 4, 4));
+        reduced(entries, Cases.of(Algorithm.BIDIRECTIONAL_RING, 2, 6, 4, 4, 4, 4, 0, 4, 4, 4));
+        reduced(entries, Cases.of(Algorithm.MESH_PULL, 2, 6, 4, 4, 4, 4, 0, 4, 4, 4));
+        reduced(entries, Cases.pingPong(6, 4, 4, 4, 4, 0, 4, 4, 4));
         return entries;
     }
 
@@ -171,87 +171,93 @@ final class Catalogue {
 
     /** Where a mutant goes wrong. A rank without rows is one whom nobody waits for otherwise. */
     static List<Setting> against(Mutant mutant) {
-        List<Setting> settings = new ArrayList<>();
         Shards two = Shards.of(1, 1);
-        switch (mutant) {
-            case OWN_CALL_ONLY, REUSE_OFF_BY_ONE, ONE_SLOT, FLAG_FIRST, NEED_IGNORED -> {
-                settings.add(gatherAgainst(mutant));
-                settings.add(Setting.sums(Reduction.CHAIN, false, two, 3, 0, 1));
-                settings.add(Setting.sums(Reduction.MESH_PUSH, false, two, 3, 0, 1));
-                if (mutant == Mutant.FLAG_FIRST || mutant == Mutant.NEED_IGNORED) {
-                    // Whole sums are handed on.
-                    Shards three = Shards.of(1, 1, 1);
-                    settings.add(Setting.sums(Reduction.CHAIN, true, three, 2, 1, 0, 0));
-                }
-            }
-            case START_FIRST, START_IGNORED -> {
-                settings.add(gatherAgainst(mutant));
-                settings.add(Setting.sums(Reduction.DIRECT, false, two, 3, 1, 1));
-                Shards three = Shards.of(1, 1, 1);
-                Hosts hosts = Hosts.of(2, 1);
-                settings.add(Setting.sums(Reduction.HIERARCHICAL, false, three, hosts, 2, 1, 0, 0));
-            }
-            case MULTIPLIED_FIRST -> {
-                settings.add(Setting.sums(Reduction.CHAIN, true, two, 2, 1, 1));
-                settings.add(Setting.sums(Reduction.MESH_PUSH, true, two, 2, 1, 1));
-            }
-            case PARTIAL_IGNORED -> {
-                settings.add(Setting.sums(Reduction.CHAIN, false, two, 2, 1, 1));
-                Hosts hosts = Hosts.of(2, 1);
-                Shards three = Shards.of(1, 1, 1);
-                settings.add(Setting.sums(Reduction.HIERARCHICAL, false, three, hosts, 2, 1, 0, 0));
-            }
-            case SUMMED_FIRST -> {
-                settings.add(Setting.sums(Reduction.MESH_PUSH, true, two, 2, 1, 1));
-                Shards three = Shards.of(1, 1, 1);
-                settings.add(Setting.sums(Reduction.RING, false, three, 2, 0, 1, 0));
-            }
-            case WHOLE_IGNORED -> {
-                settings.add(Setting.sums(Reduction.CHAIN, false, two, 2, 1, 1));
-                settings.add(Setting.sums(Reduction.DIRECT, true, two, 2, 1, 1));
-            }
-            case PARTS_IGNORED -> {
-                settings.add(Setting.sums(Reduction.MESH_PUSH, false, two, 2, 1, 1));
-                settings.add(Setting.sums(Reduction.SEQUENTIAL, false, two, 2, 1, 1));
-            }
-            default -> settings.add(gatherAgainst(mutant));
-        }
-        return settings;
-    }
-
-    private static Setting gatherAgainst(Mutant mutant) {
+        Shards three = Shards.of(1, 1, 1);
+        Hosts hosts = Hosts.of(2, 1);
         return switch (mutant) {
-            case NONE,
-                    MULTIPLIED_FIRST,
-                    PARTIAL_IGNORED,
-                    SUMMED_FIRST,
-                    WHOLE_IGNORED,
-                    PARTS_IGNORED ->
-                    throw new IllegalArgumentException(mutant + " breaks no gather");
-            case OWN_CALL_ONLY, FINISH_WORD -> Setting.of(Algorithm.MESH_PUSH, 1, 3, 1, 0);
-            case REUSE_OFF_BY_ONE -> Setting.of(Algorithm.MESH_PULL, 1, 3, 1, 0);
-            case ONE_SLOT -> Setting.of(Algorithm.MESH_PUSH, 1, 3, 1, 1);
-            case START_FIRST, START_IGNORED -> Setting.of(Algorithm.DIRECT, 1, 3, 1, 1);
-            case FLAG_FIRST -> Setting.of(Algorithm.MESH_PUSH, 1, 3, 2, 1);
-            case COUNTER_FIRST -> Setting.of(Algorithm.MESH_PUSH, 1, 3, 2, 1).withSummaries();
-            case NEED_IGNORED -> Setting.of(Algorithm.RING, 1, 3, 1, 1, 1);
-            case CREDIT_IGNORED, RELEASE_EARLY -> Setting.pingPong(3, 1, 1);
-            case CREDIT_OFF_BY_ONE -> Setting.pingPong(3, 1, 1, 1);
+            case NONE -> List.of();
+            case OWN_CALL_ONLY ->
+                    List.of(
+                            Cases.of(Algorithm.MESH_PUSH, 1, 3, 1, 0),
+                            Cases.sums(Reduction.CHAIN, false, two, 3, 0, 1),
+                            Cases.sums(Reduction.MESH_PUSH, false, two, 3, 0, 1));
+            case REUSE_OFF_BY_ONE ->
+                    List.of(
+                            Cases.of(Algorithm.MESH_PULL, 1, 3, 1, 0),
+                            Cases.sums(Reduction.CHAIN, false, two, 3, 0, 1),
+                            Cases.sums(Reduction.MESH_PUSH, false, two, 3, 0, 1));
+            case FINISH_WORD -> List.of(Cases.of(Algorithm.MESH_PUSH, 1, 3, 1, 0));
+            case ONE_COPY ->
+                    List.of(
+                            Cases.of(Algorithm.MESH_PUSH, 1, 3, 1, 1),
+                            Cases.sums(Reduction.CHAIN, false, two, 3, 0, 1),
+                            Cases.sums(Reduction.MESH_PUSH, false, two, 3, 0, 1));
+            case START_FIRST, START_IGNORED ->
+                    List.of(
+                            Cases.of(Algorithm.DIRECT, 1, 3, 1, 1),
+                            Cases.of(Algorithm.MESH_PULL, 1, 3, 1, 1),
+                            Cases.sums(Reduction.DIRECT, false, two, 3, 1, 1),
+                            Cases.sums(Reduction.HIERARCHICAL, false, three, hosts, 2, 1, 0, 0));
+            case SINGLE_EARLY -> List.of(Cases.pingPong(3, 1, 1), Cases.pingPong(3, 1, 1, 1));
+            case COPY_SIGNALS_FIRST ->
+                    List.of(
+                            Cases.of(Algorithm.MESH_PUSH, 1, 3, 2, 1),
+                            Cases.of(Algorithm.MESH_PUSH, 1, 3, 2, 1).withCounters(),
+                            Cases.sums(Reduction.CHAIN, false, two, 3, 0, 1),
+                            Cases.sums(Reduction.MESH_PUSH, false, two, 3, 0, 1),
+                            Cases.sums(Reduction.CHAIN, true, three, 2, 1, 0, 0));
+            case PRODUCT_SIGNALS_FIRST ->
+                    List.of(
+                            Cases.pingPong(3, 1, 1, 1, 1),
+                            Cases.sums(Reduction.CHAIN, true, two, 2, 1, 1),
+                            Cases.sums(Reduction.MESH_PUSH, true, two, 2, 1, 1));
+            case SUM_SIGNALS_FIRST ->
+                    List.of(
+                            Cases.sums(Reduction.MESH_PUSH, true, two, 2, 1, 1),
+                            Cases.sums(Reduction.RING, false, three, 2, 0, 1, 0));
+            case COPY_WAITS_IGNORED ->
+                    List.of(
+                            Cases.of(Algorithm.RING, 1, 3, 1, 1, 1),
+                            Cases.pingPong(3, 1, 1, 1, 1),
+                            Cases.sums(Reduction.CHAIN, false, two, 3, 0, 1),
+                            Cases.sums(Reduction.MESH_PUSH, false, two, 3, 0, 1),
+                            Cases.sums(Reduction.CHAIN, true, three, 2, 1, 0, 0));
+            case PRODUCT_WAITS_IGNORED ->
+                    List.of(
+                            Cases.of(Algorithm.RING, 1, 3, 1, 1),
+                            Cases.sums(Reduction.CHAIN, false, two, 2, 1, 1),
+                            Cases.sums(Reduction.HIERARCHICAL, false, three, hosts, 2, 1, 0, 0));
+            case SUM_WAITS_IGNORED ->
+                    List.of(
+                            Cases.sums(Reduction.CHAIN, false, two, 2, 1, 1),
+                            Cases.sums(Reduction.DIRECT, true, two, 2, 1, 1),
+                            Cases.sums(Reduction.MESH_PUSH, false, two, 2, 1, 1),
+                            Cases.sums(Reduction.SEQUENTIAL, false, two, 2, 1, 1));
+            case JOIN_WAITS_IGNORED ->
+                    List.of(
+                            Cases.of(Algorithm.SEQUENTIAL, 1, 3, 1, 1),
+                            Cases.sums(Reduction.SEQUENTIAL, false, two, 2, 1, 1).inAnyOrder());
+            case VALUE_LOWERED ->
+                    List.of(
+                            Cases.of(Algorithm.RING, 1, 3, 1, 1, 1),
+                            Cases.of(Algorithm.RING, 1, 3, 2, 1).withCounters(),
+                            Cases.pingPong(3, 1, 1, 1),
+                            Cases.sums(Reduction.CHAIN, false, two, 3, 1, 1));
         };
     }
 
     /** Where signals are lost and doubled. */
     static List<Setting> forFaults() {
         return List.of(
-                Setting.of(Algorithm.RING, 1, 3, 2, 1, 0).withSummaries(),
-                Setting.of(Algorithm.MESH_PUSH, 1, 3, 2, 0),
-                Setting.of(Algorithm.MESH_PULL, 1, 3, 1, 1, 1),
-                Setting.of(Algorithm.DIRECT, 1, 3, 1, 1, 0),
-                Setting.pingPong(3, 1, 1, 1),
-                Setting.sums(Reduction.CHAIN, true, Shards.of(1, 1), 3, 1, 1),
-                Setting.sums(Reduction.MESH_PUSH, false, Shards.of(1, 1, 1), 3, 1, 1, 0),
-                Setting.sums(Reduction.DIRECT, true, Shards.of(1, 1), 3, 1, 1),
-                Setting.sums(
+                Cases.of(Algorithm.RING, 1, 3, 2, 1, 0).withCounters(),
+                Cases.of(Algorithm.MESH_PUSH, 1, 3, 2, 0),
+                Cases.of(Algorithm.MESH_PULL, 1, 3, 1, 1, 1),
+                Cases.of(Algorithm.DIRECT, 1, 3, 1, 1, 0),
+                Cases.pingPong(3, 1, 1, 1),
+                Cases.sums(Reduction.CHAIN, true, Shards.of(1, 1), 3, 1, 1),
+                Cases.sums(Reduction.MESH_PUSH, false, Shards.of(1, 1, 1), 3, 1, 1, 0),
+                Cases.sums(Reduction.DIRECT, true, Shards.of(1, 1), 3, 1, 1),
+                Cases.sums(
                         Reduction.HIERARCHICAL,
                         true,
                         Shards.of(1, 1, 1),

@@ -12,7 +12,7 @@ import java.util.function.Consumer;
  * thread-safe; one explorer makes one search.
  *
  * <p>{@link Search#EVERY_STEP} leaves nothing out. {@link Search#FULL} has words raised at once
- * ({@link Step#isFree}). {@link Search#REDUCED} leaves out more: where the next step of a thread
+ * ({@link Action#isFree}). {@link Search#REDUCED} leaves out more: where the next step of a thread
  * can run and no step that the others can get to before it touches the same memory, it commutes
  * with all of them, and it alone is taken. No wrong read and no deadlock is missed thereby: take a
  * run that ends in one. If the step is in it, it can be moved to the front; if not, it can be put
@@ -115,7 +115,7 @@ final class Explorer {
             return outcome(Verdict.WRONG_READ, wrong, thread);
         }
         int before = at[thread];
-        Step step = model.next(at, thread);
+        Action step = model.next(at, thread);
         do {
             Word word = step.raises();
             int value = word == null ? 0 : word.value(at);
@@ -164,7 +164,7 @@ final class Explorer {
         }
         if (ofThread[index][other] == null) {
             BitSet found = new BitSet();
-            Step step = model.step(thread, index);
+            Action step = model.step(thread, index);
             for (int i = 0; i < model.stepCount(other); i++) {
                 found.set(i, step.conflictsWith(model.step(other, i)));
             }
@@ -176,7 +176,7 @@ final class Explorer {
     private String waits() {
         List<String> waits = new ArrayList<>();
         for (int thread = 0; thread < at.length; thread++) {
-            Step next = model.next(at, thread);
+            Action next = model.next(at, thread);
             if (next != null) {
                 Wait open = next.waits().stream().filter(w -> !w.isOver(at)).findFirst().get();
                 waits.add(model.name(thread) + " waits for " + open);

@@ -36,19 +36,19 @@ final class Leads {
         }
     }
 
-    private static boolean concerns(Step step) {
+    private static boolean concerns(Action step) {
         return step.waits().stream().anyMatch(wait -> wait.word().kind() != Word.Kind.LOCAL);
     }
 
     private void look(Model model, int[] at, int thread) {
-        Step next = model.next(at, thread);
+        Action next = model.next(at, thread);
         if (next == null) {
             return;
         }
         for (Wait wait : next.waits()) {
             if (wait.word().kind() != Word.Kind.LOCAL) {
                 int lead = wait.word().value(at) - wait.value();
-                allowed &= lead <= wait.word().mostAhead();
+                allowed &= lead <= wait.mostAhead();
                 most.merge(wait.word().kind(), lead, Math::max);
             }
         }
@@ -60,8 +60,8 @@ final class Leads {
     }
 
     /**
-     * Whether no word is further on than the operators allow: start words and flags one call,
-     * counters and release words two calls' worth.
+     * Whether no word is further on than executors allow: start words one call, signals to the end
+     * of the call after.
      */
     boolean areAllowed() {
         return allowed;

@@ -16,12 +16,12 @@ import dev.weft.model.SearchResult.Verdict;
 record LostSignals(int signals, int madeGood, int awaited, int wrong) {
 
     static LostSignals of(Setting setting, int mostStates) {
-        SignalFaults sound = SignalFaults.sound();
+        Faults sound = Faults.none();
         Protocol.model(setting, Mutant.NONE, sound);
         int madeGood = 0;
         int awaited = 0;
-        for (int number = 0; number < sound.count(); number++) {
-            SignalFaults signals = SignalFaults.without(number);
+        for (int number = 0; number < sound.signals(); number++) {
+            Faults signals = Faults.withoutSignal(number);
             Model model = Protocol.model(setting, Mutant.NONE, signals);
             SearchResult outcome = Explorer.explore(model, Search.REDUCED, mostStates);
             if (outcome.isProven()) {
@@ -30,8 +30,8 @@ record LostSignals(int signals, int madeGood, int awaited, int wrong) {
                 awaited++;
             }
         }
-        int wrong = sound.count() - madeGood - awaited;
-        return new LostSignals(sound.count(), madeGood, awaited, wrong);
+        int wrong = sound.signals() - madeGood - awaited;
+        return new LostSignals(sound.signals(), madeGood, awaited, wrong);
     }
 
     private static boolean isAwaited(Model model, SearchResult outcome, Wait lost) {
@@ -40,7 +40,7 @@ record LostSignals(int signals, int madeGood, int awaited, int wrong) {
         }
         int[] at = outcome.last().stream().mapToInt(Integer::intValue).toArray();
         for (int thread = 0; thread < model.threads(); thread++) {
-            Step next = model.next(at, thread);
+            Action next = model.next(at, thread);
             if (next != null && next.waits().stream().anyMatch(w -> isFor(lost, w, at))) {
                 return true;
             }

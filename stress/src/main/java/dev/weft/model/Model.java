@@ -8,17 +8,17 @@ import java.util.List;
  */
 final class Model {
 
-    private final Memory memory;
+    private final Places places;
     private final String[] names;
-    private final Step[][] steps;
+    private final Action[][] steps;
 
-    Model(List<Script> scripts, Memory memory) {
-        this.memory = memory;
+    Model(List<Script> scripts, Places places) {
+        this.places = places;
         this.names = scripts.stream().map(Script::toString).toArray(String[]::new);
         this.steps =
                 scripts.stream()
-                        .map(script -> script.steps().toArray(Step[]::new))
-                        .toArray(Step[][]::new);
+                        .map(script -> script.steps().toArray(Action[]::new))
+                        .toArray(Action[][]::new);
     }
 
     int threads() {
@@ -33,17 +33,17 @@ final class Model {
         return steps[thread].length;
     }
 
-    Step step(int thread, int index) {
+    Action step(int thread, int index) {
         return steps[thread][index];
     }
 
     /** What a thread would do next, or null if it has done all. */
-    Step next(int[] at, int thread) {
+    Action next(int[] at, int thread) {
         return at[thread] == steps[thread].length ? null : steps[thread][at[thread]];
     }
 
     boolean isEnabled(int[] at, int thread) {
-        Step next = next(at, thread);
+        Action next = next(at, thread);
         return next != null && next.isEnabled(at);
     }
 
@@ -58,7 +58,7 @@ final class Model {
 
     /** What the next step of a thread would read wrongly, in words, or null. */
     String wrongRead(int[] at, int thread) {
-        String wrong = next(at, thread).wrongRead(at, memory);
+        String wrong = next(at, thread).wrongRead(at, places);
         return wrong == null ? null : names[thread] + " " + wrong;
     }
 

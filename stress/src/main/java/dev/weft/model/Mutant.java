@@ -1,5 +1,6 @@
 package dev.weft.model;
 
+import dev.weft.plan.step.Step;
 import java.util.Locale;
 
 /** Ways to break the protocol, each of which the check must find. */
@@ -9,20 +10,18 @@ enum Mutant {
     OWN_CALL_ONLY("a call starts as soon as the rank's own call before is over"),
     REUSE_OFF_BY_ONE("a call starts once every peer has started the call two before"),
     FINISH_WORD("a call starts once every peer has finished the call two before"),
-    ONE_SLOT("all calls use the same slot"),
-    START_FIRST("the start word is published before the shard is written"),
-    FLAG_FIRST("the flag is raised before the chunk is copied"),
-    COUNTER_FIRST("rows are taken by a counter that is raised before the chunk is copied"),
-    NEED_IGNORED("a lane does not wait for what a transfer needs"),
-    CREDIT_IGNORED("a lane does not wait for a free ping-pong buffer"),
-    CREDIT_OFF_BY_ONE("a lane waits for one released shard less"),
-    RELEASE_EARLY("a ping-pong buffer is released before its shard is multiplied"),
-    MULTIPLIED_FIRST("a chunk counts as multiplied before its product is done"),
-    PARTIAL_IGNORED("a product does not wait for the sums that it goes on from"),
-    SUMMED_FIRST("sums count as whole before all ranks' are added"),
-    WHOLE_IGNORED("rows are finished before their whole sums have come"),
-    PARTS_IGNORED("ranks' sums are added before they have come"),
-    START_IGNORED("rows are multiplied in place before their A is there");
+    ONE_COPY("all calls use the same copy of every buffer"),
+    START_FIRST("the start word is published before A is written"),
+    START_IGNORED("a peer's A is read before the peer has started the call"),
+    SINGLE_EARLY("a buffer without a second copy is written before its rank has started the call"),
+    COPY_SIGNALS_FIRST("a copy raises its signal before it is done"),
+    PRODUCT_SIGNALS_FIRST("a product raises its signal before it is done"),
+    SUM_SIGNALS_FIRST("a sum raises its signal before it is done"),
+    COPY_WAITS_IGNORED("a copy does not wait for signals"),
+    PRODUCT_WAITS_IGNORED("a product does not wait for signals"),
+    SUM_WAITS_IGNORED("a sum does not wait for signals"),
+    JOIN_WAITS_IGNORED("a join does not wait for signals"),
+    VALUE_LOWERED("a step waits for one less than the value of a signal");
 
     private final String meaning;
 
@@ -36,5 +35,26 @@ enum Mutant {
 
     String label() {
         return name().toLowerCase(Locale.ROOT).replace('_', '-');
+    }
+
+    /** Whether steps of this kind raise their signal too early. */
+    boolean signalsFirst(Step step) {
+        return switch (this) {
+            case COPY_SIGNALS_FIRST -> step instanceof Step.Copy;
+            case PRODUCT_SIGNALS_FIRST -> step instanceof Step.Multiply;
+            case SUM_SIGNALS_FIRST -> step instanceof Step.Add;
+            default -> false;
+        };
+    }
+
+    /** Whether steps of this kind do not wait. */
+    boolean ignoresWaits(Step step) {
+        return switch (this) {
+            case COPY_WAITS_IGNORED -> step instanceof Step.Copy;
+            case PRODUCT_WAITS_IGNORED -> step instanceof Step.Multiply;
+            case SUM_WAITS_IGNORED -> step instanceof Step.Add;
+            case JOIN_WAITS_IGNORED -> step instanceof Step.Join;
+            default -> false;
+        };
     }
 }

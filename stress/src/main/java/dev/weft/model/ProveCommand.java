@@ -19,7 +19,7 @@ import picocli.CommandLine.Spec;
         mixinStandardHelpOptions = true,
         sortOptions = false,
         description =
-                "Runs the planner's own plans on a model of the progress protocol, over several"
+                "Runs Weft's own plans on a model of the progress protocol, over several"
                         + " calls back to back, in every order in which the threads of all ranks"
                         + " can take their steps: nobody reads what is not there yet or is"
                         + " overwritten, and everybody ends. Then breaks the protocol in every way"
@@ -40,7 +40,7 @@ public final class ProveCommand implements Callable<Integer> {
     private static final int LINES_OF_TRACE = 8;
 
     /** After the label, which is as wide as the longest. */
-    private static final String ROW = " %5s  %-15s %5s  %-7s %9s %11s %5s  %-8s %7s  %s%n";
+    private static final String ROW = " %5s  %-15s %5s  %-7s %9s %11s %5s  %-5s %7s  %s%n";
 
     @Spec private CommandSpec spec;
 
@@ -159,14 +159,14 @@ public final class ProveCommand implements Callable<Integer> {
     private boolean proves(Entry entry) {
         long start = System.nanoTime();
         Setting setting = entry.setting();
-        Model model = Protocol.model(setting, Mutant.NONE, SignalFaults.sound());
+        Model model = Protocol.model(setting, Mutant.NONE, Faults.none());
         SearchResult outcome = Explorer.explore(model, entry.search(), limit());
         Leads leads = Leads.of(model);
         boolean proven = outcome.isProven() && leads.areAllowed();
         row(
                 setting.label(),
                 setting.ranks(),
-                setting.chunkCounts(),
+                setting.chunks(),
                 setting.calls(),
                 entry.search().name().toLowerCase(Locale.ROOT),
                 outcome.states(),
@@ -181,7 +181,7 @@ public final class ProveCommand implements Callable<Integer> {
         return proven;
     }
 
-    /** Of start words, flags, counters and release words; a dash where nobody awaits any. */
+    /** Of start words and signals; a dash where nobody awaits any. */
     private static String describe(Leads leads) {
         StringBuilder text = new StringBuilder();
         for (Word.Kind kind : Word.Kind.values()) {
@@ -198,18 +198,23 @@ public final class ProveCommand implements Callable<Integer> {
         out.println();
         for (Setting setting : Catalogue.forFaults()) {
             LostSignals lost = LostSignals.of(setting, limit());
-            Model doubled = Protocol.model(setting, Mutant.NONE, SignalFaults.twice());
+            Model doubled = Protocol.model(setting, Mutant.NONE, Faults.twice());
             boolean harmless = Explorer.explore(doubled, Search.FULL, limit()).isProven();
-            fine &= lost.wrong() == 0 && harmless;
+            ForgottenWaits forgotten = ForgottenWaits.of(setting, limit());
+            fine &= lost.wrong() == 0 && harmless && forgotten.isFine();
             out.printf(
                     "%s: each of %d signals lost once: %d made good by a later one, %d leave"
-                            + " a wait for that word, %d wrong; all doubled: %s%n",
+                            + " a wait for that word, %d wrong; all doubled: %s; each of %d waits"
+                            + " forgotten once: %d found, %d implied by others%n",
                     setting,
                     lost.signals(),
                     lost.madeGood(),
                     lost.awaited(),
                     lost.wrong(),
-                    harmless ? "no harm" : "WRONG");
+                    harmless ? "no harm" : "WRONG",
+                    forgotten.waits(),
+                    forgotten.found(),
+                    forgotten.waits() - forgotten.found());
         }
         return fine;
     }
@@ -226,7 +231,7 @@ public final class ProveCommand implements Callable<Integer> {
     }
 
     private boolean finds(Mutant mutant, Setting setting) {
-        Model model = Protocol.model(setting, mutant, SignalFaults.sound());
+        Model model = Protocol.model(setting, mutant, Faults.none());
         SearchResult outcome = Explorer.explore(model, Search.FULL, limit());
         boolean found = outcome.verdict() == SearchResult.Verdict.WRONG_READ;
         out.println();

@@ -12,12 +12,12 @@ final class Script {
 
     private final int thread;
     private final String name;
-    private final SignalFaults signals;
-    private final List<Step> steps = new ArrayList<>();
+    private final Faults signals;
+    private final List<Action> steps = new ArrayList<>();
     private final List<Wait> pending = new ArrayList<>();
     private String call = "";
 
-    Script(int thread, String name, SignalFaults signals) {
+    Script(int thread, String name, Faults signals) {
         this.thread = thread;
         this.name = name;
         this.signals = signals;
@@ -27,7 +27,7 @@ final class Script {
         return thread;
     }
 
-    List<Step> steps() {
+    List<Action> steps() {
         return steps;
     }
 
@@ -36,12 +36,12 @@ final class Script {
         call = ", call " + number;
     }
 
-    void await(Word word, int value) {
-        pending.add(new Wait(word, value));
+    void await(Word word, int value, int mostAhead) {
+        pending.add(new Wait(word, value, mostAhead));
     }
 
     /** Reads in two steps; between them anything may happen. */
-    void read(String what, Part part) {
+    void read(String what, Cells part) {
         if (part.isEmpty()) {
             return;
         }
@@ -54,22 +54,32 @@ final class Script {
      *
      * @param what it begins to do
      * @param done the same when it is done
+     * @param from what it reads
+     * @param besides what others have in the places that it reads and writes
      */
-    void copy(String what, String done, Part from, Part to) {
+    void copy(String what, String done, Cells from, Cells besides, Cells to) {
         if (to.isEmpty()) {
             return;
         }
         for (History cell : to.cells()) {
-            cell.write(thread, steps.size() + 1, Memory.torn());
+            cell.write(thread, steps.size() + 1, Places.TORN);
         }
-        add("begins to " + what, from, to.cells(), null);
+        add("begins to " + what, both(from, besides), to.cells(), null);
         for (int i = 0; i < to.cells().size(); i++) {
             to.cells().get(i).write(thread, steps.size() + 1, to.tags().get(i));
         }
-        add("has " + done, from, to.cells(), null);
+        add("has " + done, besides, to.cells(), null);
     }
 
-    void raise(OwnedWord word, int value) {
+    private static Cells both(Cells one, Cells other) {
+        List<History> cells = new ArrayList<>(one.cells());
+        List<Integer> tags = new ArrayList<>(one.tags());
+        cells.addAll(other.cells());
+        tags.addAll(other.tags());
+        return new Cells(cells, tags);
+    }
+
+    void raise(Word word, int value) {
         settle();
         if (signals.isLost(word, value)) {
             add("raises " + word + " to " + value + ", which is lost", null);
@@ -81,22 +91,8 @@ final class Script {
         }
     }
 
-    /** A call begins in which the shards of the word have these uses. */
-    void begin(ReleaseWord word, int[] uses) {
-        settle();
-        word.begin(steps.size() + 1, uses);
-        add("begins to count " + word, word);
-    }
-
-    /** One use of a shard is over. */
-    void use(ReleaseWord word, int shard) {
-        settle();
-        word.use(thread, steps.size() + 1, shard);
-        add("gives back its use of shard " + (shard + 1) + " to " + word, word);
-    }
-
     /** The last step raises the word as well. */
-    void end(OwnedWord word, int value) {
+    void end(Word word, int value) {
         settle();
         word.raise(thread, steps.size(), value);
     }
@@ -109,11 +105,11 @@ final class Script {
     }
 
     private void add(String text, Word raises) {
-        add(text, Part.NONE, List.of(), raises);
+        add(text, Cells.NONE, List.of(), raises);
     }
 
-    private void add(String text, Part reads, List<History> writes, Word raises) {
-        steps.add(new Step(name + call + ": " + text, pending, reads, writes, raises));
+    private void add(String text, Cells reads, List<History> writes, Word raises) {
+        steps.add(new Action(name + call + ": " + text, pending, reads, writes, raises));
         pending.clear();
     }
 

@@ -1,120 +1,111 @@
 package dev.weft.model;
 
 import dev.weft.op.Operator.View;
-import dev.weft.plan.Algorithm;
-import dev.weft.plan.Chunks;
-import dev.weft.plan.Hosts;
-import dev.weft.plan.PlanChecker;
-import dev.weft.plan.PlanWriter;
-import dev.weft.plan.RankPlan;
-import dev.weft.plan.RankPlan.Storage;
-import dev.weft.plan.Reduction;
-import dev.weft.plan.Shards;
+import dev.weft.plan.step.Signal;
+import dev.weft.plan.step.Step;
+import dev.weft.plan.step.StepPlan;
+import dev.weft.plan.step.Worker;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
+import java.util.HashMap;
 import java.util.List;
-import java.util.stream.Collectors;
-import java.util.stream.IntStream;
+import java.util.Map;
 
 /**
  * What is checked: the plans of all ranks and the calls that they make back to back.
  *
  * @param label the algorithm and what is special here
- * @param hosts on which the ranks are
+ * @param chunks per rank, such as 2,0,1
+ * @param rows of the whole matrix
  * @param views one per call
  * @param firstCall the number of the first call; the words hold what the call before left
- * @param anyWorkers every row block has a worker of its own, so that blocks are taken in any order;
- *     otherwise a rank has one compute worker
- * @param summaries whether lanes count what they deliver
+ * @param anyOrder every step has a thread of its own, so that a worker takes steps in any order and
+ *     has several in progress; otherwise a worker takes its steps in their order
  */
 record Setting(
         String label,
-        List<RankPlan> plans,
-        Hosts hosts,
+        List<StepPlan> plans,
+        String chunks,
+        long rows,
         List<View> views,
         int firstCall,
-        boolean anyWorkers,
-        boolean summaries) {
+        boolean anyOrder) {
 
     Setting {
         plans = List.copyOf(plans);
         views = List.copyOf(views);
     }
 
-    /** Rows of one element, each a chunk and a block; the plans pass the checker. */
-    static Setting of(PlanWriter writer, int lanes, int calls, long... rows) {
-        return of(writer, lanes, Hosts.one(rows.length), calls, rows);
+    /** Calls of whole products, numbered from 1. */
+    Setting(String label, List<StepPlan> plans, String chunks, long rows, int calls) {
+        this(label, plans, chunks, rows, Collections.nCopies(calls, View.PIPELINED), 1, false);
     }
 
-    static Setting of(PlanWriter writer, int lanes, Hosts hosts, int calls, long... rows) {
-        return of(
-                writer.label() + where(hosts), hosts, calls, writer.plans(cut(rows), lanes, hosts));
-    }
-
-    /** The ring that keeps no gathered A. */
-    static Setting pingPong(int calls, long... rows) {
-        return of(
-                "ring ping-pong",
-                Hosts.one(rows.length),
-                calls,
-                Algorithm.pingPongRing().plans(cut(rows), 1, Hosts.one(rows.length)));
-    }
-
-    /**
-     * A product that is summed over ranks.
-     *
-     * @param all whether every rank gets all rows
-     * @param inner how K is spread over the ranks
-     */
-    static Setting sums(Reduction reduction, boolean all, Shards inner, int calls, long... rows) {
-        return sums(reduction, all, inner, Hosts.one(rows.length), calls, rows);
-    }
-
-    static Setting sums(
-            Reduction reduction, boolean all, Shards inner, Hosts hosts, int calls, long... rows) {
-        List<RankPlan> plans = reduction.plans(cut(rows), inner, all, hosts);
-        PlanChecker.check(plans, hosts, inner, all);
-        String label = reduction.label() + (all ? " all-reduce" : " reduce-scatter");
-        return of(label + where(hosts), hosts, calls, plans);
-    }
-
-    private static String where(Hosts hosts) {
-        return hosts.count() == 1 ? "" : " on hosts " + hosts;
-    }
-
-    private static Setting of(String label, Hosts hosts, int calls, List<RankPlan> plans) {
-        PlanChecker.check(plans, hosts);
-        List<View> views = Collections.nCopies(calls, View.PIPELINED);
-        return new Setting(label, plans, hosts, views, 1, false, false);
-    }
-
-    private static Chunks cut(long... rows) {
-        return Chunks.byRows(Shards.of(rows), 1, 1, 1);
-    }
-
-    Setting withAnyWorkers() {
-        return new Setting(
-                label + ", any workers", plans, hosts, views, firstCall, true, summaries);
-    }
-
-    Setting withSummaries() {
-        return new Setting(label + ", counters", plans, hosts, views, firstCall, anyWorkers, true);
+    Setting inAnyOrder() {
+        return new Setting(label + ", any order", plans, chunks, rows, views, firstCall, true);
     }
 
     /** Numbers of calls pass the largest int on the way. */
     Setting withWrap() {
         int first = Integer.MAX_VALUE - (calls() - 1) / 2;
-        return new Setting(label + ", wrap", plans, hosts, views, first, anyWorkers, summaries);
+        return new Setting(label + ", wrap", plans, chunks, rows, views, first, anyOrder);
     }
 
     Setting withViews(View... ofCalls) {
         List<View> list = Arrays.asList(ofCalls);
-        return new Setting(label + ", views", plans, hosts, list, firstCall, anyWorkers, summaries);
+        return new Setting(label + ", views", plans, chunks, rows, list, firstCall, anyOrder);
     }
 
-    /** Whether sums go from rank to rank, and not rows of A. */
-    boolean sums() {
-        return keeps(Storage.SUMS) || keeps(Storage.SUMS_IN_PLACE);
+    /** Lanes count what they bring to a rank, instead of a word for each copy. */
+    Setting withCounters() {
+        Map<Signal, Signal> counted = new HashMap<>();
+        int first = 1 + words().stream().mapToInt(Signal::word).max().orElse(0);
+        for (StepPlan plan : plans) {
+            for (int w = 0; w < plan.workers().size(); w++) {
+                int[] brought = new int[plans.size()];
+                for (Step step : plan.workers().get(w).steps()) {
+                    if (step instanceof Step.Copy && step.signal() != null) {
+                        int to = step.signal().rank();
+                        int word = first + plan.rank() * 1000 + w;
+                        counted.put(
+                                step.signal(), new Signal(plan.rank(), to, word, ++brought[to]));
+                    }
+                }
+            }
+        }
+        List<StepPlan> others = new ArrayList<>();
+        for (StepPlan plan : plans) {
+            List<Worker> workers = new ArrayList<>();
+            for (Worker worker : plan.workers()) {
+                List<Step> steps =
+                        worker.steps().stream().map(step -> counted(step, counted)).toList();
+                workers.add(new Worker(worker.kind(), steps));
+            }
+            others.add(new StepPlan(plan.rank(), plan.buffers(), workers));
+        }
+        return new Setting(label + ", counters", others, chunks, rows, views, firstCall, anyOrder);
+    }
+
+    private static Step counted(Step step, Map<Signal, Signal> counted) {
+        return step.with(
+                step.waits().stream().map(wait -> counted.getOrDefault(wait, wait)).toList(),
+                step.signal() == null ? null : counted.getOrDefault(step.signal(), step.signal()));
+    }
+
+    /** What steps raise. */
+    List<Signal> words() {
+        return plans.stream()
+                .flatMap(plan -> plan.workers().stream())
+                .flatMap(worker -> worker.steps().stream())
+                .map(Step::signal)
+                .filter(signal -> signal != null)
+                .toList();
+    }
+
+    /** Whether some word counts, which only steps that are taken in order can do. */
+    boolean counts() {
+        return words().stream().anyMatch(signal -> signal.value() > 1);
     }
 
     int ranks() {
@@ -125,23 +116,8 @@ record Setting(
         return views.size();
     }
 
-    Chunks chunks() {
-        return plans.getFirst().chunks();
-    }
-
-    boolean keeps(Storage storage) {
-        return plans.getFirst().storage() == storage;
-    }
-
-    /** Chunks per rank, such as 2,0,1. */
-    String chunkCounts() {
-        return IntStream.range(0, ranks())
-                .mapToObj(r -> String.valueOf(chunks().count(r)))
-                .collect(Collectors.joining(","));
-    }
-
     @Override
     public String toString() {
-        return label + " of " + chunkCounts() + ", " + calls() + " calls";
+        return label + " of " + chunks + ", " + calls() + " calls";
     }
 }

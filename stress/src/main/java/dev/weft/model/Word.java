@@ -1,49 +1,53 @@
 package dev.weft.model;
 
-/** A word that somebody awaits. Its value follows from how far its writers have come. */
-abstract sealed class Word permits OwnedWord, ReleaseWord {
+/** A word that somebody awaits. One thread raises it. */
+final class Word {
 
     /** What a word tells. */
     enum Kind {
+        /** Which call a rank has started. */
         START,
-        FLAG,
-        COUNTER,
-        RELEASE,
+        /** What steps are done. */
+        SIGNAL,
         /** Within a rank: the team has been started, or a worker has ended its call. */
         LOCAL
     }
 
     private final Kind kind;
-    private final String name;
-    private final int mostAhead;
+    private final History history;
 
-    Word(Kind kind, String name, int mostAhead) {
+    Word(Kind kind, String name, int initial) {
         this.kind = kind;
-        this.name = name;
-        this.mostAhead = mostAhead;
+        this.history = new History(name, initial);
     }
 
     Kind kind() {
         return kind;
     }
 
-    /** How far past what somebody awaits the operators take it for a signal. */
-    int mostAhead() {
-        return mostAhead;
+    /** From {@code at} steps of the thread on, the word holds {@code value}. */
+    void raise(int thread, int at, int value) {
+        if (value - history.last() < 0) {
+            throw new IllegalStateException(
+                    this + " falls from " + history.last() + " to " + value);
+        }
+        history.write(thread, at, value);
     }
 
     /**
      * @param at by thread: how many of its steps are done
      */
-    abstract int value(int[] at);
+    int value(int[] at) {
+        return history.value(at);
+    }
 
     /** Allows for numbers that wrap round, as the fabric does. */
-    final boolean reached(int[] at, int value) {
+    boolean reached(int[] at, int value) {
         return value(at) - value >= 0;
     }
 
     @Override
     public String toString() {
-        return name;
+        return history.toString();
     }
 }

@@ -23,29 +23,29 @@ class ExplorerTest {
     private static final int MOST_STATES = 2_000_000;
 
     private static SearchResult explore(Setting setting, Mutant mutant, Search search) {
-        Model model = Protocol.model(setting, mutant, SignalFaults.sound());
+        Model model = Protocol.model(setting, mutant, Faults.none());
         return Explorer.explore(model, search, MOST_STATES);
     }
 
     static Stream<Setting> settings() {
         return Stream.of(
-                Setting.of(Algorithm.RING, 1, 3, 2, 1),
-                Setting.of(Algorithm.RING, 1, 3, 1, 1, 0),
-                Setting.of(Algorithm.BIDIRECTIONAL_RING, 2, 3, 2, 1),
-                Setting.of(Algorithm.MESH_PUSH, 1, 4, 2, 0),
-                Setting.of(Algorithm.MESH_PULL, 1, 4, 1, 1),
-                Setting.of(Algorithm.DIRECT, 1, 4, 1, 1, 0),
-                Setting.of(Algorithm.SEQUENTIAL, 1, 4, 1, 1),
-                Setting.of(Algorithm.MESH_PUSH, 1, Hosts.of(2, 1), 2, 1, 0, 1),
-                Setting.pingPong(4, 2, 1),
-                Setting.pingPong(3, 1, 1, 0),
-                Setting.pingPong(4, 1, 1).withAnyWorkers().withWrap(),
-                Setting.of(Algorithm.RING, 1, 3, 1, 1).withSummaries(),
-                Setting.sums(Reduction.CHAIN, false, Shards.of(1, 1), 3, 1, 1),
-                Setting.sums(Reduction.CHAIN, true, Shards.of(1, 1), 2, 1, 1).withAnyWorkers(),
-                Setting.sums(Reduction.MESH_PUSH, true, Shards.of(1, 1), 3, 1, 1).withWrap(),
-                Setting.sums(Reduction.SEQUENTIAL, false, Shards.of(1, 1), 3, 1, 1),
-                Setting.sums(Reduction.DIRECT, true, Shards.of(1, 1), 3, 1, 1));
+                Cases.of(Algorithm.RING, 1, 3, 2, 1),
+                Cases.of(Algorithm.RING, 1, 3, 1, 1, 0),
+                Cases.of(Algorithm.BIDIRECTIONAL_RING, 2, 3, 2, 1),
+                Cases.of(Algorithm.MESH_PUSH, 1, 4, 2, 0),
+                Cases.of(Algorithm.MESH_PULL, 1, 4, 1, 1),
+                Cases.of(Algorithm.DIRECT, 1, 4, 1, 1, 0),
+                Cases.of(Algorithm.SEQUENTIAL, 1, 4, 1, 1),
+                Cases.of(Algorithm.MESH_PUSH, 1, Hosts.of(2, 1), 2, 1, 0, 1),
+                Cases.pingPong(4, 2, 1),
+                Cases.pingPong(3, 1, 1, 0),
+                Cases.pingPong(4, 1, 1).inAnyOrder().withWrap(),
+                Cases.of(Algorithm.RING, 1, 3, 1, 1).withCounters(),
+                Cases.sums(Reduction.CHAIN, false, Shards.of(1, 1), 3, 1, 1),
+                Cases.sums(Reduction.CHAIN, true, Shards.of(1, 1), 2, 1, 1).inAnyOrder(),
+                Cases.sums(Reduction.MESH_PUSH, true, Shards.of(1, 1), 3, 1, 1).withWrap(),
+                Cases.sums(Reduction.SEQUENTIAL, false, Shards.of(1, 1), 3, 1, 1),
+                Cases.sums(Reduction.DIRECT, true, Shards.of(1, 1), 3, 1, 1));
     }
 
     @ParameterizedTest
@@ -116,7 +116,7 @@ class ExplorerTest {
         if (random.nextInt(3) == 0) {
             Reduction[] reductions = Reduction.values();
             Reduction reduction = reductions[1 + random.nextInt(reductions.length - 1)];
-            return Setting.sums(
+            return Cases.sums(
                     reduction,
                     random.nextBoolean(),
                     Shards.even(rows.length, rows.length),
@@ -127,26 +127,26 @@ class ExplorerTest {
         Algorithm algorithm = algorithms[random.nextInt(algorithms.length)];
         Setting setting =
                 algorithm == Algorithm.AUTO
-                        ? Setting.pingPong(calls, rows)
-                        : Setting.of(algorithm, 1, calls, rows);
-        return random.nextInt(3) == 0 ? setting.withSummaries() : setting;
+                        ? Cases.pingPong(calls, rows)
+                        : Cases.of(algorithm, 1, calls, rows);
+        return random.nextInt(3) == 0 ? setting.withCounters() : setting;
     }
 
     @Test
     void aLostSignalIsADeadlockThatNamesTheWait() {
-        Setting setting = Setting.of(Algorithm.MESH_PULL, 1, 2, 1, 1);
-        Model model = Protocol.model(setting, Mutant.NONE, SignalFaults.without(0));
+        Setting setting = Cases.of(Algorithm.MESH_PULL, 1, 2, 1, 1);
+        Model model = Protocol.model(setting, Mutant.NONE, Faults.withoutSignal(0));
         SearchResult outcome = Explorer.explore(model, Search.FULL, MOST_STATES);
         assertEquals(Verdict.DEADLOCK, outcome.verdict());
         assertTrue(
-                outcome.problem().contains("rank 1 lane-0 waits for start[0] to reach 1"),
+                outcome.problem().contains("rank 1 worker-0 waits for start[0] to reach 1"),
                 outcome.problem());
     }
 
     @Test
     void tooManyStatesProveNothing() {
-        Setting setting = Setting.of(Algorithm.RING, 1, 3, 2, 1);
-        Model model = Protocol.model(setting, Mutant.NONE, SignalFaults.sound());
+        Setting setting = Cases.of(Algorithm.RING, 1, 3, 2, 1);
+        Model model = Protocol.model(setting, Mutant.NONE, Faults.none());
         SearchResult outcome = Explorer.explore(model, Search.FULL, 100);
         assertEquals(Verdict.LIMIT, outcome.verdict());
         assertFalse(outcome.isProven());
@@ -155,10 +155,10 @@ class ExplorerTest {
 
     @Test
     void theFirstTraceIsAsShortAsAny() {
-        Setting setting = Setting.of(Algorithm.DIRECT, 1, 3, 1, 0);
+        Setting setting = Cases.of(Algorithm.DIRECT, 1, 3, 1, 0);
         SearchResult outcome = explore(setting, Mutant.START_FIRST, Search.EVERY_STEP);
         assertEquals(
-                "rank 1 compute-0, call 1: begins to read row 0 of rank 0",
+                "rank 1 worker-0, call 1: begins to read the product of row 0",
                 outcome.trace().getLast());
         assertEquals(outcome.depth() + 1, outcome.trace().size());
     }

@@ -15,7 +15,7 @@ class LeadsTest {
     @ParameterizedTest
     @MethodSource("dev.weft.model.ExplorerTest#settings")
     void areWhatWaitersSeeInSomeState(Setting setting) {
-        Model model = Protocol.model(setting, Mutant.NONE, SignalFaults.sound());
+        Model model = Protocol.model(setting, Mutant.NONE, Faults.none());
         Leads seen = new Leads();
         new Explorer(model, Search.EVERY_STEP, 2_000_000, at -> seen.look(model, at)).run();
         Leads leads = Leads.of(model);
@@ -28,8 +28,8 @@ class LeadsTest {
 
     @Test
     void aRankThatNobodyHoldsBackGetsTooFarAhead() {
-        Setting setting = Setting.of(Algorithm.MESH_PUSH, 1, 4, 1, 0);
-        Model model = Protocol.model(setting, Mutant.OWN_CALL_ONLY, SignalFaults.sound());
+        Setting setting = Cases.of(Algorithm.MESH_PUSH, 1, 4, 1, 0);
+        Model model = Protocol.model(setting, Mutant.OWN_CALL_ONLY, Faults.none());
         assertFalse(Leads.of(model).areAllowed());
     }
 }

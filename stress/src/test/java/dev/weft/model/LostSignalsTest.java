@@ -28,13 +28,21 @@ class LostSignalsTest {
     @ParameterizedTest
     @MethodSource("settings")
     void doubledSignalsDoNoHarm(Setting setting) {
-        SearchResult sound = explore(setting, SignalFaults.sound());
-        SearchResult doubled = explore(setting, SignalFaults.twice());
+        SearchResult sound = explore(setting, Faults.none());
+        SearchResult doubled = explore(setting, Faults.twice());
         assertTrue(doubled.isProven());
         assertEquals(sound.states(), doubled.states());
     }
 
-    private static SearchResult explore(Setting setting, SignalFaults signals) {
+    /** Plans have no wait that other waits make superfluous. */
+    @ParameterizedTest
+    @MethodSource("settings")
+    void everyForgottenWaitIsFound(Setting setting) {
+        ForgottenWaits forgotten = ForgottenWaits.of(setting, MOST_STATES);
+        assertEquals(forgotten.waits(), forgotten.found());
+    }
+
+    private static SearchResult explore(Setting setting, Faults signals) {
         return Explorer.explore(
                 Protocol.model(setting, Mutant.NONE, signals), Search.FULL, MOST_STATES);
     }

@@ -5,7 +5,7 @@ import java.util.List;
 import java.util.Set;
 
 /** One step of a thread, done in one go once all its waits are over. Immutable. */
-final class Step {
+final class Action {
 
     private final String text;
     private final Wait[] waits;
@@ -21,7 +21,7 @@ final class Step {
      * @param writes cells whose content changes
      * @param raises the word that may change, or null
      */
-    Step(String text, List<Wait> waits, Part reads, List<History> writes, Word raises) {
+    Action(String text, List<Wait> waits, Cells reads, List<History> writes, Word raises) {
         this.text = text;
         this.waits = waits.toArray(Wait[]::new);
         this.read = reads.cells().toArray(History[]::new);
@@ -66,23 +66,23 @@ final class Step {
     }
 
     /** What it would read wrongly, in words, or null. */
-    String wrongRead(int[] at, Memory memory) {
+    String wrongRead(int[] at, Places places) {
         for (int i = 0; i < read.length; i++) {
             int found = read[i].value(at);
             if (found != expected[i]) {
                 return "finds "
-                        + memory.describe(found)
+                        + places.describe(found)
                         + " in the "
                         + read[i]
                         + ": expected "
-                        + memory.describe(expected[i]);
+                        + places.describe(expected[i]);
             }
         }
         return null;
     }
 
     /** Whether the order of the two makes a difference: one of them writes what the other uses. */
-    boolean conflictsWith(Step other) {
+    boolean conflictsWith(Action other) {
         return uses(other.written) || other.uses(written);
     }
 

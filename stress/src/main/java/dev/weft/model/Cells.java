@@ -3,15 +3,15 @@ package dev.weft.model;
 import java.util.List;
 
 /**
- * Some cells of memory and what a call expects in them.
+ * Some cells of memory and what is expected in them.
  *
  * @param tags by cell
  */
-record Part(List<History> cells, List<Integer> tags) {
+record Cells(List<History> cells, List<Integer> tags) {
 
-    static final Part NONE = new Part(List.of(), List.of());
+    static final Cells NONE = new Cells(List.of(), List.of());
 
-    Part {
+    Cells {
         cells = List.copyOf(cells);
         tags = List.copyOf(tags);
     }

@@ -1,0 +1,92 @@
+package dev.weft.model;
+
+import dev.weft.plan.Algorithm;
+import dev.weft.plan.Chunks;
+import dev.weft.plan.GatherSteps;
+import dev.weft.plan.Hosts;
+import dev.weft.plan.Placements;
+import dev.weft.plan.PlanChecker;
+import dev.weft.plan.PlanWriter;
+import dev.weft.plan.RankPlan;
+import dev.weft.plan.ReduceSteps;
+import dev.weft.plan.Reduction;
+import dev.weft.plan.Shards;
+import dev.weft.plan.step.Placement;
+import dev.weft.plan.step.StepChecker;
+import dev.weft.plan.step.StepPlan;
+import java.util.List;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
+
+/** Settings of Weft's own algorithms and of others'; their plans pass the checker. */
+final class Cases {
+
+    private Cases() {}
+
+    /** Rows of one element, each a chunk and a block. */
+    static Setting of(PlanWriter writer, int lanes, int calls, long... rows) {
+        return of(writer, lanes, Hosts.one(rows.length), calls, rows);
+    }
+
+    static Setting of(PlanWriter writer, int lanes, Hosts hosts, int calls, long... rows) {
+        return gather(writer.label() + where(hosts), writer, lanes, hosts, calls, rows);
+    }
+
+    /** The ring that keeps no gathered A. */
+    static Setting pingPong(int calls, long... rows) {
+        Hosts hosts = Hosts.one(rows.length);
+        return gather("ring ping-pong", Algorithm.pingPongRing(), 1, hosts, calls, rows);
+    }
+
+    private static Setting gather(
+            String label, PlanWriter writer, int lanes, Hosts hosts, int calls, long... rows) {
+        Chunks chunks = cut(rows);
+        List<RankPlan> plans = writer.plans(chunks, lanes, hosts);
+        PlanChecker.check(plans, hosts);
+        Placement placement = Placements.gather(chunks.shards(), 1, 1);
+        return checked(label, GatherSteps.of(plans, 1), placement, hosts, chunks, calls);
+    }
+
+    /**
+     * A product that is summed over ranks.
+     *
+     * @param all whether every rank gets all rows
+     * @param inner how K is spread over the ranks
+     */
+    static Setting sums(Reduction reduction, boolean all, Shards inner, int calls, long... rows) {
+        return sums(reduction, all, inner, Hosts.one(rows.length), calls, rows);
+    }
+
+    static Setting sums(
+            Reduction reduction, boolean all, Shards inner, Hosts hosts, int calls, long... rows) {
+        Chunks chunks = cut(rows);
+        List<StepPlan> plans =
+                new ReduceSteps(reduction, reduction.order(), chunks, inner, all, hosts).plans();
+        Placement placement = Placements.reduce(chunks.shards(), inner, 1, all);
+        String label = reduction.label() + (all ? " all-reduce" : " reduce-scatter");
+        return checked(label + where(hosts), plans, placement, hosts, chunks, calls);
+    }
+
+    private static Setting checked(
+            String label,
+            List<StepPlan> plans,
+            Placement placement,
+            Hosts hosts,
+            Chunks chunks,
+            int calls) {
+        StepChecker.check(plans, placement, hosts::shareMemory);
+        String counts =
+                IntStream.range(0, hosts.ranks())
+                        .mapToObj(rank -> String.valueOf(chunks.count(rank)))
+                        .collect(Collectors.joining(","));
+        return new Setting(label, plans, counts, chunks.shards().totalRows(), calls);
+    }
+
+    private static String where(Hosts hosts) {
+        return hosts.count() == 1 ? "" : " on hosts " + hosts;
+    }
+
+    private static Chunks cut(long... rows) {
+        return Chunks.byRows(Shards.of(rows), 1, 1, 1);
+    }
+}
