@@ -177,6 +177,7 @@ class ArchitectureTest {
                     "dev.weft.plan.SlicedRing",
                     "dev.weft.search.AutoChoice",
                     "dev.weft.search.AutoTrial",
+                    "dev.weft.search.Device",
                     "dev.weft.search.MachinePlans",
                     "dev.weft.search.PlanSearch",
                     "dev.weft.op.AllGatherMatmulBuilder",

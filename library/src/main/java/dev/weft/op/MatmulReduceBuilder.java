@@ -19,6 +19,7 @@ import dev.weft.plan.Reduction.Order;
 import dev.weft.plan.cut.Cut;
 import dev.weft.search.AutoChoice;
 import dev.weft.search.Candidate;
+import dev.weft.search.Device;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
@@ -28,7 +29,6 @@ import java.util.List;
 import java.util.Objects;
 import java.util.function.Function;
 import java.util.stream.IntStream;
-import java.util.stream.Stream;
 
 /**
  * Describes a {@link MatmulReduceScatter} or a {@link MatmulAllReduce}. All ranks describe the same
@@ -236,17 +236,7 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
         if (fabric.size() == 1) {
             return List.of(whole ? Reduction.DIRECT : Reduction.SEQUENTIAL);
         }
-        if (!whole) {
-            return Stream.of(Reduction.MESH_PUSH, Reduction.RING, Reduction.SEQUENTIAL)
-                    .filter(each -> each.gives(wanted))
-                    .toList();
-        }
-        if (fabric.hosts().count() == 1) {
-            return List.of(Reduction.DIRECT, Reduction.CHAIN);
-        }
-        return fabric.hosts().isHierarchical()
-                ? List.of(Reduction.HIERARCHICAL, Reduction.CHAIN)
-                : List.of(Reduction.CHAIN);
+        return Device.ofCpus(fabric.hosts()).sums(wanted);
     }
 
     private List<Candidate> candidates(List<Reduction> tried, Gemm gemm, int workers) {

@@ -24,7 +24,6 @@ import dev.weft.sim.TileEngine;
 import dev.weft.sim.Wiring;
 import dev.weft.tensor.DType;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.Collections;
 import java.util.Comparator;
 import java.util.LinkedHashSet;
@@ -54,15 +53,6 @@ public record PlanSearch(Machine machine, Problem problem) {
 
     /** Transfer blocks of the Ascend example. */
     private static final int ASCEND_LANES = 24;
-
-    private static final List<PlanWriter> ALGORITHMS =
-            List.of(
-                    Algorithm.DIRECT,
-                    Algorithm.MESH_PUSH,
-                    Algorithm.MESH_PULL,
-                    Algorithm.BIDIRECTIONAL_RING,
-                    Algorithm.RING,
-                    Algorithm.SEQUENTIAL);
 
     /**
      * How many candidates a search may price.
@@ -190,23 +180,13 @@ public record PlanSearch(Machine machine, Problem problem) {
 
     /** Leaves out what the machine cannot do, and what would be the same as another algorithm. */
     private List<PlanWriter> algorithms() {
-        boolean direct = machine.node().direct() && hosts().count() == 1;
-        boolean hierarchical = machine.node().direct() && hosts().isHierarchical();
+        Device device = Device.general(hosts(), machine.node().direct());
         if (problem.sums() != null) {
-            return Arrays.stream(Reduction.values())
-                    .filter(each -> each != Reduction.AUTO)
-                    .filter(each -> each.gives(problem.sums().order()))
-                    .filter(each -> direct || each != Reduction.DIRECT)
-                    .filter(each -> hierarchical || each != Reduction.HIERARCHICAL)
-                    .map(problem::writer)
-                    .toList();
+            return device.sums(problem.sums().order()).stream().map(problem::writer).toList();
         }
-        if (problem.ranks() == 1 || problem.shards().totalRows() == 0) {
-            return List.of(Algorithm.SEQUENTIAL);
-        }
-        return ALGORITHMS.stream()
-                .filter(algorithm -> direct || algorithm != Algorithm.DIRECT)
-                .toList();
+        return problem.ranks() == 1 || problem.shards().totalRows() == 0
+                ? List.of(Algorithm.SEQUENTIAL)
+                : List.copyOf(device.gathers());
     }
 
     /** Chunks are whole quanta, so several counts may give the same cut. */

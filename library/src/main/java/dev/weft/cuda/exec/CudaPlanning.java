@@ -19,6 +19,7 @@ import dev.weft.plan.RankPlan.Transfer.Initiator;
 import dev.weft.plan.cut.Cut;
 import dev.weft.search.ArrivalCuts;
 import dev.weft.search.Candidate;
+import dev.weft.search.Device;
 import dev.weft.search.PlanSearch;
 import dev.weft.search.Problem;
 import dev.weft.sim.Machine;
@@ -129,14 +130,11 @@ public record CudaPlanning(
      * all ranks share one GPU, rows are read in place instead of being copied.
      */
     private List<Algorithm> algorithms(boolean oneGpu) {
-        return fabric == null || oneGpu
-                ? List.of(Algorithm.MESH_PULL, Algorithm.SEQUENTIAL)
-                : List.of(
-                        Algorithm.MESH_PULL,
-                        Algorithm.MESH_PUSH,
-                        Algorithm.BIDIRECTIONAL_RING,
-                        Algorithm.RING,
-                        Algorithm.SEQUENTIAL);
+        Device device =
+                fabric == null || oneGpu
+                        ? Device.of(hosts())
+                        : Device.of(hosts(), Device.Ability.SEND_ROWS);
+        return device.gathers();
     }
 
     /** Refuses what a GPU cannot run. */

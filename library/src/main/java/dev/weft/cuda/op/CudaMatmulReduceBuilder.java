@@ -31,6 +31,7 @@ import dev.weft.plan.Shards;
 import dev.weft.plan.cut.Cut;
 import dev.weft.search.AutoChoice;
 import dev.weft.search.Candidate;
+import dev.weft.search.Device;
 import dev.weft.telemetry.Fallback;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
@@ -58,12 +59,6 @@ public final class CudaMatmulReduceBuilder
     /** Those that send sums; on a GPU they go through host memory. */
     private static final List<Reduction> THROUGH_LANES =
             List.of(Reduction.CHAIN, Reduction.MESH_PUSH);
-
-    private static final List<Reduction> THROUGH_HOST_MEMORY =
-            List.of(Reduction.CHAIN, Reduction.MESH_PUSH, Reduction.SEQUENTIAL);
-
-    private static final List<Reduction> BETWEEN_GPUS =
-            List.of(Reduction.DIRECT, Reduction.SEQUENTIAL);
 
     private final Transport fabric;
     private final Gpu gpu;
@@ -209,7 +204,7 @@ public final class CudaMatmulReduceBuilder
                             .formatted(m, k, CudaAllGatherMatmulBuilder.MAX_ROWS));
         }
         boolean linked = isLinked(wanted);
-        List<Reduction> possible = linked ? BETWEEN_GPUS : THROUGH_HOST_MEMORY;
+        List<Reduction> possible = device(wanted).sums();
         // One rank alone sends nothing, whatever the algorithm.
         boolean any = fabric != null && fabric.size() == 1;
         if (wanted.algorithm() != Reduction.AUTO
@@ -270,12 +265,14 @@ public final class CudaMatmulReduceBuilder
         if (wanted.algorithm() != Reduction.AUTO) {
             return List.of(wanted.algorithm());
         }
-        if (isLinked(wanted)) {
-            return List.of(order == Order.WHOLE ? Reduction.DIRECT : Reduction.SEQUENTIAL);
-        }
-        return order == Order.WHOLE
-                ? List.of(Reduction.CHAIN)
-                : List.of(Reduction.MESH_PUSH, Reduction.SEQUENTIAL);
+        return device(wanted).sums(order);
+    }
+
+    /** Linked GPUs multiply out of each other's memory; others send sums through the host's. */
+    private Device device(Sums wanted) {
+        return Device.of(
+                Hosts.one(wanted.rows().ranks()),
+                isLinked(wanted) ? Device.Ability.READ_PEERS : Device.Ability.SEND_SUMS);
     }
 
     /** Something to multiply in a trial. */
