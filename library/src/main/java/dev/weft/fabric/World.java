@@ -1,6 +1,7 @@
 package dev.weft.fabric;
 
 import dev.weft.waiting.Uninterruptibly;
+
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.foreign.Arena;
@@ -56,7 +57,9 @@ public final class World implements AutoCloseable {
          * @throws IllegalStateException with a one-line message, if the launcher's environment
          *     variables are wrong
          */
-        boolean hasStarted(Map<String, String> environment);
+        default boolean hasStarted(Map<String, String> environment) {
+            return false;
+        }
 
         /**
          * The ranks that this process runs; for processes, the one that it is.

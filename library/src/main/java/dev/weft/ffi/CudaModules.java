@@ -6,6 +6,7 @@ import static dev.weft.ffi.CudaLibrary.scratch;
 import static dev.weft.ffi.CudaLibrary.words;
 import static dev.weft.ffi.CudaLibrary.wordsInScratch;
 import static dev.weft.ffi.NativeFunction.hex;
+
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
@@ -164,24 +165,21 @@ public final class CudaModules {
         arrays.set(JAVA_INT, BOX + 4, boxRows);
         arrays.set(JAVA_INT, ELEMENT_STRIDES, 1);
         arrays.set(JAVA_INT, ELEMENT_STRIDES + 4, 1);
-        int code =
-                ENCODE.callRarely(
-                        map.address(),
-                        dataType,
-                        2,
-                        address,
-                        at + SIZES,
-                        at + STRIDES,
-                        at + BOX,
-                        at + ELEMENT_STRIDES,
-                        0,
-                        SWIZZLE_128B,
-                        L2_256B,
-                        0);
-        ENCODE.check(
-                code,
-                "type %d, address %#x, sizes [%d, %d], stride %d bytes, box [%d, %d]"
-                        .formatted(dataType, address, cols, rows, strideBytes, boxCols, boxRows));
+        ENCODE.runRarely(
+                "type %%2$d, address %%4$#x, sizes [%d, %d], stride %d bytes, box [%d, %d]"
+                        .formatted(cols, rows, strideBytes, boxCols, boxRows),
+                map.address(),
+                dataType,
+                2,
+                address,
+                at + SIZES,
+                at + STRIDES,
+                at + BOX,
+                at + ELEMENT_STRIDES,
+                0,
+                SWIZZLE_128B,
+                L2_256B,
+                0);
     }
 
     private static long configuration(

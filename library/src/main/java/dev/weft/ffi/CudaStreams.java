@@ -40,8 +40,6 @@ public final class CudaStreams {
     private static final NativeFunction CREATE_EVENT = DRIVER.function("cuEventCreate", "PI");
     private static final NativeFunction RECORD = DRIVER.function("cuEventRecord", "PP");
     private static final NativeFunction QUERY_EVENT = DRIVER.function("cuEventQuery", "P");
-    private static final NativeFunction SYNCHRONIZE_EVENT =
-            DRIVER.function("cuEventSynchronize", "P");
     private static final NativeFunction ELAPSED = DRIVER.function("cuEventElapsedTime", "PPP");
     private static final NativeFunction DESTROY_EVENT = DRIVER.function("cuEventDestroy_v2", "P");
     private static final NativeFunction IPC_HANDLE = DRIVER.function("cuIpcGetEventHandle", "PP");
@@ -148,11 +146,6 @@ public final class CudaStreams {
             throw QUERY_EVENT.failed(code, hex(event));
         }
         return code == 0;
-    }
-
-    /** Blocks until the work before the latest record is done. */
-    public static void synchronizeEvent(long event) {
-        SYNCHRONIZE_EVENT.run("%#x", event);
     }
 
     /** Milliseconds between two events with timing, both done. */

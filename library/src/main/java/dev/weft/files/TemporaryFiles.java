@@ -32,10 +32,6 @@ public final class TemporaryFiles {
     private static final Pattern NAME =
             Pattern.compile("\\.weft-([0-9]{1,18})-([0-9a-f]{8})-[0-9a-f]{16}\\.part");
 
-    /** The names in earlier versions, without the process. */
-    private static final Pattern OLD_NAME =
-            Pattern.compile("\\.weft-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\\.part");
-
     /** No write takes this long. Used if it is not known whether the process lives. */
     private static final Duration STALE_AGE = Duration.ofDays(1);
 
@@ -156,9 +152,7 @@ public final class TemporaryFiles {
     private static boolean isLeft(Path part) throws IOException {
         String name = part.getFileName().toString();
         Matcher known = NAME.matcher(name);
-        boolean ours = known.matches();
-        if (!ours && !OLD_NAME.matcher(name).matches()
-                || !Files.isRegularFile(part, LinkOption.NOFOLLOW_LINKS)) {
+        if (!known.matches() || !Files.isRegularFile(part, LinkOption.NOFOLLOW_LINKS)) {
             return false;
         }
         Instant written;
@@ -168,7 +162,7 @@ public final class TemporaryFiles {
             debug("finished meanwhile", e);
             return false;
         }
-        if (ours && known.group(2).equals(NAMESPACE)) {
+        if (known.group(2).equals(NAMESPACE)) {
             return isGone(Long.parseLong(known.group(1)), written);
         }
         return written.isBefore(Instant.now().minus(STALE_AGE));

@@ -2,6 +2,7 @@ package dev.weft.gemm;
 
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
+
 import java.lang.foreign.Arena;
 import java.util.function.LongConsumer;
 import java.util.function.LongUnaryOperator;
@@ -125,7 +126,7 @@ public record Float64Oracle(Matrix a, Matrix b, boolean transposed, Loss more) {
     }
 
     /** Whether other threads may read the matrix: an arena may be confined to one thread. */
-    private static boolean shared(Matrix matrix) {
+    static boolean shared(Matrix matrix) {
         return matrix.data().isAccessibleBy(new Thread());
     }
 

@@ -1,6 +1,7 @@
 package dev.weft.gemm;
 
 import dev.weft.tensor.Matrix;
+
 import java.util.function.LongPredicate;
 import java.util.stream.LongStream;
 
@@ -219,11 +220,8 @@ public final class Freivalds {
     }
 
     private LongStream range(long count) {
-        Thread other = new Thread();
         boolean shared =
-                a.data().isAccessibleBy(other)
-                        && b.data().isAccessibleBy(other)
-                        && c.data().isAccessibleBy(other);
+                Float64Oracle.shared(a) && Float64Oracle.shared(b) && Float64Oracle.shared(c);
         LongStream numbers = LongStream.range(0, count);
         return shared ? numbers.parallel() : numbers;
     }

@@ -3,6 +3,7 @@ package dev.weft.gemm;
 import dev.weft.ffi.OpenBlas;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
+
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -93,7 +94,7 @@ final class OpenBlasGemm implements Gemm {
 
     @Override
     public Scratch scratch(long k, long n, Arena arena) {
-        return OpenBlasScratch.allocate(k, n, BLOCK_ROWS, arena);
+        return Converted.allocate(k, n, BLOCK_ROWS, arena);
     }
 
     @Override
@@ -110,7 +111,7 @@ final class OpenBlasGemm implements Gemm {
             Scratch scratch) {
         Gemm.check(a, aRow, rows, b, firstCol, cols, COL_QUANTUM, resume, c, cRow);
         b.requireLayout(panelCols(b.n()), Math.max(1, b.k()), DType.FP32, name());
-        OpenBlasScratch own = OpenBlasScratch.of(scratch, b.k(), b.n());
+        Converted own = Converted.of(scratch, b.k(), b.n());
         if (rows == 0 || cols == 0 || resume && b.k() == 0) {
             return;
         }
@@ -159,7 +160,7 @@ final class OpenBlasGemm implements Gemm {
             Matrix c,
             long cRow,
             boolean writesInPlace,
-            OpenBlasScratch own) {
+            Converted own) {
         int k = (int) b.k();
         int n = (int) b.n();
         if (!readsInPlace) {
@@ -216,6 +217,49 @@ final class OpenBlasGemm implements Gemm {
             for (long col = 0; col < c.cols(); col++) {
                 c.set(row, col, 0f);
             }
+        }
+    }
+
+    /**
+     * A block of rows of A and one of C as fp32 without gaps, for operands that native code cannot
+     * read or write in place. Lives as long as its arena.
+     *
+     * @param blockRows the rows that fit at a time
+     */
+    record Converted(
+            long maxK,
+            long maxN,
+            int blockRows,
+            MemorySegment rows,
+            MemorySegment sums,
+            RowConverter converter)
+            implements Scratch {
+
+        /** Few enough rows that very long ones stay below 256 MiB. */
+        private static final long MAX_FLOATS = 1L << 26;
+
+        static Converted allocate(long maxK, long maxN, int wantedRows, Arena arena) {
+            int blockRows = Math.clamp(MAX_FLOATS / Math.max(1, maxK + maxN), 1, wantedRows);
+            return new Converted(
+                    maxK,
+                    maxN,
+                    blockRows,
+                    arena.allocate(blockRows * maxK * Float.BYTES, PackedB.ALIGNMENT_BYTES),
+                    arena.allocate(blockRows * maxN * Float.BYTES, PackedB.ALIGNMENT_BYTES),
+                    new RowConverter());
+        }
+
+        /**
+         * The scratch behind {@code scratch}; refuses another engine's, or one for fewer columns.
+         */
+        static Converted of(Scratch scratch, long k, long n) {
+            Converted own = Scratch.of(Converted.class, scratch, "openblas");
+            if (own.maxK < k || own.maxN < n) {
+                throw new IllegalArgumentException(
+                        "scratch for %s columns of A and %s of B, the product has %s and %s"
+                                .formatted(own.maxK, own.maxN, k, n));
+            }
+            return own;
         }
     }
 }

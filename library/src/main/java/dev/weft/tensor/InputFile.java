@@ -1,6 +1,7 @@
 package dev.weft.tensor;
 
 import dev.weft.tensor.MatrixFiles.Located;
+
 import java.io.Closeable;
 import java.io.IOException;
 import java.lang.foreign.Arena;
@@ -108,33 +109,35 @@ final class InputFile implements Closeable {
         }
     }
 
-    /** The rest of the file from {@code position} on, which must be exactly this matrix. */
-    Located rest(long position, DType dtype, long rows, long cols) {
-        checkRest(position, elementBytes(dtype, rows, cols), rows, cols, dtype.label());
-        return located(position, dtype, rows, cols);
-    }
-
-    /** As {@link #rest}, of elements of 64 bits, which will be rounded to fp32. */
-    Located restOfFloat64(long position, long rows, long cols) {
-        long half = elementBytes(DType.FP32, rows, cols);
-        // No file has as many bytes as would overflow.
-        long bytes = half <= Long.MAX_VALUE / 2 ? 2 * half : Long.MAX_VALUE;
-        checkRest(position, bytes, rows, cols, "float64");
-        return new Located(path, position, sizeBytes, DType.FP32, true, rows, cols);
-    }
-
-    private void checkRest(long position, long expected, long rows, long cols, String type) {
-        long actual = sizeBytes - position;
-        if (actual != expected) {
+    /**
+     * The rest of the file from {@code position} on, which must be exactly this matrix.
+     *
+     * @param float64 whether elements have 64 bits, and will be rounded to fp32
+     */
+    Located rest(
+            long position,
+            DType dtype,
+            boolean float64,
+            boolean fortranOrder,
+            long rows,
+            long cols) {
+        long expected = elementBytes(dtype, rows, cols);
+        if (float64) {
+            // No file has as many bytes as would overflow.
+            expected = expected <= Long.MAX_VALUE / 2 ? 2 * expected : Long.MAX_VALUE;
+        }
+        if (sizeBytes - position != expected) {
+            String type = float64 ? "float64" : dtype.label();
             throw refusal(
                     "holds %s bytes of elements: expected %s for [%s, %s] %s"
-                            .formatted(actual, expected, rows, cols, type));
+                            .formatted(sizeBytes - position, expected, rows, cols, type));
         }
+        return new Located(path, position, sizeBytes, dtype, float64, fortranOrder, rows, cols);
     }
 
     /** A matrix within the file. */
     Located located(long position, DType dtype, long rows, long cols) {
-        return new Located(path, position, sizeBytes, dtype, false, rows, cols);
+        return new Located(path, position, sizeBytes, dtype, false, false, rows, cols);
     }
 
     /** Maps a matrix of this file, read-only, for as long as {@code arena} lives. */

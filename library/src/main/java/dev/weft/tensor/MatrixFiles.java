@@ -103,7 +103,7 @@ public final class MatrixFiles {
                 return NpyFile.locate(file, dtypeOrNull);
             }
             return colon < 0
-                    ? file.rest(0, dtypeOrNull, rowsOrAny, colsOrAny)
+                    ? file.rest(0, dtypeOrNull, false, false, rowsOrAny, colsOrAny)
                     : SafetensorsFile.locate(file, spec.substring(colon + 1));
         }
     }
@@ -172,18 +172,6 @@ public final class MatrixFiles {
         /** If only some columns are wanted, rows are read up to this size at a time. */
         private static final long STAGING_BYTES = 1 << 20;
 
-        /** With row after row. */
-        public Located(
-                Path path,
-                long position,
-                long fileBytes,
-                DType dtype,
-                boolean isFloat64,
-                long rows,
-                long cols) {
-            this(path, position, fileBytes, dtype, isFloat64, false, rows, cols);
-        }
-
         /**
          * Reads the whole matrix into memory that lives as long as {@code arena}.
          *
@@ -222,10 +210,6 @@ public final class MatrixFiles {
                 // It was readable when it was located.
                 throw new IOException(e.getMessage(), e);
             }
-        }
-
-        Located inFortranOrder() {
-            return new Located(path, position, fileBytes, dtype, isFloat64, true, rows, cols);
         }
 
         private int bytesOfElement() {

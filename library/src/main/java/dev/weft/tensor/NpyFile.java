@@ -1,6 +1,7 @@
 package dev.weft.tensor;
 
 import dev.weft.tensor.MatrixFiles.Located;
+
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -63,11 +64,8 @@ final class NpyFile {
         long dataStart = (long) headerStart + headerBytes;
         long rows = header.shape().get(0);
         long cols = header.shape().get(1);
-        Located rest =
-                header.isFloat64()
-                        ? file.restOfFloat64(dataStart, rows, cols)
-                        : file.rest(dataStart, dtype, rows, cols);
-        return header.fortranOrder() ? rest.inFortranOrder() : rest;
+        boolean fortran = header.fortranOrder();
+        return file.rest(dataStart, dtype, header.isFloat64(), fortran, rows, cols);
     }
 
     private static int headerBytes(InputFile file, int headerStart) throws IOException {

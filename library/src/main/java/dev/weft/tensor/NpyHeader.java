@@ -1,8 +1,11 @@
 package dev.weft.tensor;
 
 import dev.weft.text.SafeText;
+
 import java.util.ArrayList;
 import java.util.List;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
 /**
  * The dictionary in the header of an {@code .npy} file: a Python literal with exactly the keys
@@ -87,6 +90,8 @@ record NpyHeader(String descr, boolean fortranOrder, List<Long> shape) {
 
     /** Reads only the Python that such a header may contain. */
     private static final class Parser {
+        private static final String SPACE = "[ \\t\\r\\n]*";
+
         private final String text;
         private final InputFile file;
         private int position;
@@ -100,14 +105,14 @@ record NpyHeader(String descr, boolean fortranOrder, List<Long> shape) {
             String descr = null;
             Boolean fortranOrder = null;
             List<Long> shape = null;
-            expect('{');
-            while (!accept('}')) {
+            expect("\\{", "'{'");
+            while (accept("}") == null) {
                 String key = string("a key");
-                expect(':');
+                expect(":", "':'");
                 if (key.equals("descr") && descr == null) {
                     descr = string("the name of a plain element type");
                 } else if (key.equals("fortran_order") && fortranOrder == null) {
-                    fortranOrder = bool();
+                    fortranOrder = expect("True|False", "True or False").equals("True");
                 } else if (key.equals("shape") && shape == null) {
                     shape = sizes();
                 } else {
@@ -115,112 +120,62 @@ record NpyHeader(String descr, boolean fortranOrder, List<Long> shape) {
                             "has an unknown or repeated key '%s' in its header"
                                     .formatted(SafeText.excerpt(key)));
                 }
-                if (!accept(',') && !at('}')) {
-                    throw unexpected("',' or '}'");
-                }
+                expect(",|(?=})", "',' or '}'");
             }
             if (descr == null || fortranOrder == null || shape == null) {
                 throw file.refusal("lacks descr, fortran_order or shape in its header");
             }
-            skipSpace();
-            if (position < text.length()) {
-                throw unexpected("nothing more");
-            }
+            expect("$", "nothing more");
             return new NpyHeader(descr, fortranOrder, List.copyOf(shape));
         }
 
         private String string(String what) {
-            char quote = at('"') ? '"' : '\'';
-            if (!accept(quote)) {
-                throw unexpected(what + " in quotes");
-            }
-            int end = text.indexOf(quote, position);
-            if (end < 0) {
-                throw unexpected("a closing quote after");
-            }
-            String value = text.substring(position, end);
-            position = end + 1;
-            return value;
-        }
-
-        private boolean bool() {
-            skipSpace();
-            for (String word : List.of("True", "False")) {
-                if (text.startsWith(word, position)) {
-                    position += word.length();
-                    return word.equals("True");
-                }
-            }
-            throw unexpected("True or False");
+            String quoted = expect("'[^']*'|\"[^\"]*\"", what + " in quotes");
+            return quoted.substring(1, quoted.length() - 1);
         }
 
         private List<Long> sizes() {
             List<Long> sizes = new ArrayList<>();
-            expect('(');
-            while (!accept(')')) {
-                sizes.add(size());
+            expect("\\(", "'('");
+            while (accept("\\)") == null) {
+                String digits = expect("[0-9]+", "a size of zero or more");
+                // Python 2 marks long integers like this.
+                accept("L");
+                try {
+                    sizes.add(Long.parseLong(digits));
+                } catch (NumberFormatException e) {
+                    String shown = SafeText.excerpt(digits);
+                    throw file.refusal(
+                            "has a size of " + shown + ", which does not fit 64 bits", e);
+                }
                 if (sizes.size() > MAX_DIMENSIONS) {
                     throw file.refusal(
                             "has more than " + MAX_DIMENSIONS + " dimensions: expected 2");
                 }
-                if (!accept(',') && !at(')')) {
-                    throw unexpected("',' or ')'");
-                }
+                expect(",|(?=\\))", "',' or ')'");
             }
             return sizes;
         }
 
-        private long size() {
-            skipSpace();
-            int end = position;
-            while (end < text.length() && text.charAt(end) >= '0' && text.charAt(end) <= '9') {
-                end++;
+        /** The next token, without the space before it, or null if it has another form. */
+        private String accept(String form) {
+            Matcher next = Pattern.compile(SPACE + "(" + form + ")").matcher(text);
+            next.region(position, text.length());
+            if (!next.lookingAt()) {
+                return null;
             }
-            if (end == position) {
-                throw unexpected("a size of zero or more");
-            }
-            String digits = text.substring(position, end);
-            position = end;
-            // Python 2 marks long integers like this.
-            accept('L');
-            try {
-                return Long.parseLong(digits);
-            } catch (NumberFormatException e) {
-                String shown = SafeText.excerpt(digits);
-                throw file.refusal("has a size of " + shown + ", which does not fit 64 bits", e);
-            }
+            position = next.end();
+            return next.group(1);
         }
 
-        private void expect(char wanted) {
-            if (!accept(wanted)) {
-                throw unexpected("'" + wanted + "'");
+        private String expect(String form, String what) {
+            String token = accept(form);
+            if (token == null) {
+                throw file.refusal(
+                        "has a header that Weft cannot read: expected %s where it says '%s'"
+                                .formatted(what, SafeText.excerpt(text.substring(position))));
             }
-        }
-
-        private boolean accept(char wanted) {
-            boolean there = at(wanted);
-            if (there) {
-                position++;
-            }
-            return there;
-        }
-
-        private boolean at(char wanted) {
-            skipSpace();
-            return position < text.length() && text.charAt(position) == wanted;
-        }
-
-        private void skipSpace() {
-            while (position < text.length() && " \t\r\n".indexOf(text.charAt(position)) >= 0) {
-                position++;
-            }
-        }
-
-        private IllegalArgumentException unexpected(String wanted) {
-            String rest = text.substring(position);
-            return file.refusal(
-                    "has a header that Weft cannot read: expected %s where it says '%s'"
-                            .formatted(wanted, SafeText.excerpt(rest)));
+            return token;
         }
     }
 }

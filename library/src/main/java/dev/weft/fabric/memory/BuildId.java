@@ -106,7 +106,12 @@ public final class BuildId {
                 module == null
                         ? BuildId.class.getPackage().getImplementationVersion()
                         : module.rawVersion().orElse(null);
-        return digest(SEED, "version " + version);
+        return digest("version " + version);
+    }
+
+    /** A 64-bit hash of a text. */
+    public static long digest(String text) {
+        return digest(SEED, text);
     }
 
     /** FNV-1a, which needs no security provider at the start of every rank. */

@@ -11,12 +11,14 @@ import dev.weft.fabric.transport.Transport;
 import dev.weft.plan.Hosts;
 import dev.weft.telemetry.StallEvent;
 import dev.weft.waiting.WaitTime;
+
+import jdk.jfr.FlightRecorder;
+
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.time.Duration;
 import java.util.List;
 import java.util.function.IntConsumer;
-import jdk.jfr.FlightRecorder;
 
 /**
  * A fabric whose ranks wait for words in memory. Subclasses allocate that memory and send words to
@@ -153,7 +155,7 @@ public abstract class MemoryFabric implements Transport, World.Rank {
     @Override
     public final Transport split(ReplicaGroups groups) {
         List<Integer> members = groups.in(size()).with(rank);
-        long[] digests = exchange(digest(groups.toString()));
+        long[] digests = exchange(BuildId.digest(groups.toString()));
         for (int r = 1; r < digests.length; r++) {
             if (digests[r] != digests[0]) {
                 throw new IllegalArgumentException(
@@ -179,15 +181,6 @@ public abstract class MemoryFabric implements Transport, World.Rank {
      */
     public final void pace(long bitsPerSecond) {
         link = new PacedChunkMover.Link(bitsPerSecond);
-    }
-
-    /** A 64-bit hash (FNV-1a) of a text. */
-    protected static long digest(String text) {
-        long hash = 0xCBF2_9CE4_8422_2325L;
-        for (int i = 0; i < text.length(); i++) {
-            hash = (hash ^ text.charAt(i)) * 0x100_0000_01B3L;
-        }
-        return hash;
     }
 
     @Override

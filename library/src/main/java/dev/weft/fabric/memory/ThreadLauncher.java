@@ -1,6 +1,7 @@
 package dev.weft.fabric.memory;
 
 import dev.weft.fabric.World;
+
 import java.lang.foreign.Arena;
 import java.time.Duration;
 import java.util.List;
@@ -12,11 +13,6 @@ public final class ThreadLauncher implements World.Launcher {
     @Override
     public String kind() {
         return "threads";
-    }
-
-    @Override
-    public boolean hasStarted(Map<String, String> environment) {
-        return false;
     }
 
     @Override

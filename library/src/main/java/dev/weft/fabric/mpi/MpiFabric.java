@@ -1,5 +1,6 @@
 package dev.weft.fabric.mpi;
 
+import dev.weft.fabric.memory.BuildId;
 import dev.weft.fabric.memory.Group;
 import dev.weft.fabric.memory.Health;
 import dev.weft.fabric.memory.MemoryFabric;
@@ -11,6 +12,7 @@ import dev.weft.fabric.transport.Region;
 import dev.weft.fabric.transport.RowGather;
 import dev.weft.ffi.LargePages;
 import dev.weft.plan.Hosts;
+
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.BitSet;
@@ -149,7 +151,7 @@ public final class MpiFabric extends MemoryFabric {
 
     /** The key by which ranks on several hosts know the region with this name. */
     static long key(String name) {
-        return digest(name);
+        return BuildId.digest(name);
     }
 
     @Override
