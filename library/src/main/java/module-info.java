@@ -131,7 +131,8 @@ module dev.weft {
 
     // Records use the same JSON reader and writer as machine models.
     exports dev.weft.json to
-            dev.weft.cli;
+            dev.weft.cli,
+            dev.weft.compat;
 
     // So that all messages show text from outside in the same way.
     exports dev.weft.text to

@@ -22,11 +22,6 @@ import dev.weft.tensor.Matrix;
  */
 public final class Ascend {
 
-    /** The example's tile sizes. */
-    public static final long DEFAULT_BASE_M = AscendChunkRule.BASE_M;
-
-    public static final long DEFAULT_BASE_N = AscendChunkRule.BASE_N;
-
     private Ascend() {}
 
     /**
@@ -45,9 +40,9 @@ public final class Ascend {
             long baseN,
             int computeBlocks,
             int commBlocks) {
-        AllGatherMatmulBuilder builder =
-                describe(AllGatherMatmul.on(fabric), shards, aType, computeBlocks, commBlocks);
-        return cut(builder.b(b), shards, b.rows(), baseM, baseN).prepare();
+        AllGatherMatmulBuilder builder = AllGatherMatmul.on(fabric).b(b);
+        return describe(builder, shards, aType, b.rows(), baseM, baseN, computeBlocks, commBlocks)
+                .prepare();
     }
 
     /**
@@ -67,30 +62,28 @@ public final class Ascend {
             long baseN,
             int computeBlocks,
             int commBlocks) {
-        CudaAllGatherMatmulBuilder builder =
-                describe(
-                        CudaAllGatherMatmul.on(fabric, gpu),
-                        shards,
-                        aType,
-                        computeBlocks,
-                        commBlocks);
-        return cut(builder.b(b), shards, b.rows(), baseM, baseN).prepare();
+        CudaAllGatherMatmulBuilder builder = CudaAllGatherMatmul.on(fabric, gpu).b(b);
+        return describe(builder, shards, aType, b.rows(), baseM, baseN, computeBlocks, commBlocks)
+                .prepare();
     }
 
     private static <B extends OperatorBuilder<?, B>> B describe(
-            B builder, Shards shards, DType aType, int computeBlocks, int commBlocks) {
-        return builder.a(shards, aType)
+            B builder,
+            Shards shards,
+            DType aType,
+            long k,
+            long baseM,
+            long baseN,
+            int computeBlocks,
+            int commBlocks) {
+        AscendChunkRule rule = AscendChunkRule.of(shards.maxRows(), k, baseM, baseN);
+        builder.a(shards, aType)
                 .output(DType.FP32)
                 .computeWorkers(computeBlocks)
                 .commWorkers(commBlocks)
-                .algorithm(Algorithm.MESH_PUSH);
-    }
-
-    /** Sets the example's chunks and its way of waiting, for any algorithm. */
-    public static <B extends OperatorBuilder<?, B>> B cut(
-            B builder, Shards shards, long k, long baseM, long baseN) {
-        AscendChunkRule rule = AscendChunkRule.of(shards.maxRows(), k, baseM, baseN);
-        builder.chunkRows(rule.rows()).waitForSummary();
+                .algorithm(Algorithm.MESH_PUSH)
+                .chunkRows(rule.rows())
+                .waitForSummary();
         return rule.cols() < k ? builder.chunkCols(rule.cols()) : builder;
     }
 

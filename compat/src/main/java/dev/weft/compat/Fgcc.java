@@ -1,11 +1,10 @@
 package dev.weft.compat;
 
+import dev.weft.compat.Place.Size;
 import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.Gpu;
-import dev.weft.cuda.op.CudaAllGatherMatmul;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.ReplicaGroups;
-import dev.weft.op.AllGatherMatmul;
 import dev.weft.op.Operator;
 import dev.weft.op.OperatorBuilder;
 import dev.weft.plan.Algorithm;
@@ -13,8 +12,6 @@ import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.util.Arrays;
-import java.util.function.Function;
-import java.util.function.Predicate;
 
 /**
  * Fine-grained all-gather + matmul: {@link #allgatherComputeMatmul}, or prepared once and called
@@ -44,19 +41,15 @@ public final class Fgcc<M> extends PreparedRing<M> {
     private final Fabric world;
     private final Fabric group;
     private final FgccLayout layout;
-    private final FgccResult.Rows<M> rows;
+    private final Place<M> place;
 
     private Fgcc(
-            Fabric world,
-            Fabric group,
-            FgccLayout layout,
-            Operator<M> operator,
-            FgccResult.Rows<M> rows) {
+            Fabric world, Fabric group, FgccLayout layout, Operator<M> operator, Place<M> place) {
         super(operator);
         this.world = world;
         this.group = group;
         this.layout = layout;
-        this.rows = rows;
+        this.place = place;
     }
 
     /** {@link #allgatherComputeMatmul} on the path that the source's rule chooses. */
@@ -91,18 +84,7 @@ public final class Fgcc<M> extends PreparedRing<M> {
             int numGroups,
             boolean forceHbmCc,
             FgccConfig config) {
-        return once(
-                prepare(
-                        world,
-                        lhs.rows(),
-                        lhs.cols(),
-                        lhs.dtype(),
-                        rhs,
-                        tpDegree,
-                        numGroups,
-                        forceHbmCc,
-                        config.withSharedResult()),
-                lhs);
+        return once(Place.HOST, world, lhs, rhs, tpDegree, numGroups, forceHbmCc, config);
     }
 
     /** {@link #allgatherComputeMatmul} on GPUs. */
@@ -115,23 +97,32 @@ public final class Fgcc<M> extends PreparedRing<M> {
             int numGroups,
             boolean forceHbmCc,
             FgccConfig config) {
-        return once(
-                prepare(
-                        world,
-                        gpu,
-                        lhs.rows(),
-                        lhs.cols(),
-                        lhs.dtype(),
-                        rhs,
-                        tpDegree,
-                        numGroups,
-                        forceHbmCc,
-                        config.withSharedResult()),
-                lhs);
+        return once(Place.on(gpu), world, lhs, rhs, tpDegree, numGroups, forceHbmCc, config);
     }
 
     /** A call whose result closes what it was prepared with. */
-    private static <M> FgccResult<M> once(Fgcc<M> prepared, M lhs) {
+    private static <M> FgccResult<M> once(
+            Place<M> place,
+            Fabric world,
+            M lhs,
+            M rhs,
+            int tpDegree,
+            int numGroups,
+            boolean forceHbmCc,
+            FgccConfig config) {
+        Size size = place.size(lhs);
+        ReplicaGroups groups = consecutive(world, tpDegree, numGroups);
+        Fgcc<M> prepared =
+                prepare(
+                        place,
+                        world,
+                        size.rows(),
+                        size.cols(),
+                        size.dtype(),
+                        rhs,
+                        groups,
+                        forceHbmCc,
+                        config.withSharedResult());
         try {
             return prepared.call(lhs).closing(prepared);
         } catch (RuntimeException | Error e) {
@@ -160,14 +151,10 @@ public final class Fgcc<M> extends PreparedRing<M> {
             boolean forceHbmCc,
             FgccConfig config) {
         ReplicaGroups groups = consecutive(world, tpDegree, numGroups);
-        return prepare(world, m, k, aType, rhs, groups, forceHbmCc, config);
+        return prepare(Place.HOST, world, m, k, aType, rhs, groups, forceHbmCc, config);
     }
 
-    /**
-     * Like the other {@code prepare}, for any lists of ranks that gather together, the same on
-     * every rank. Each has an even number of ranks, its tp_degree. A rank in none of them makes the
-     * calls too, but does not take part: its rows are not sent, and its product has no rows.
-     */
+    /** Like the other {@code prepare}, for any lists of ranks that gather together. */
     public static Fgcc<Matrix> prepare(
             Fabric world,
             long m,
@@ -177,20 +164,7 @@ public final class Fgcc<M> extends PreparedRing<M> {
             ReplicaGroups replicaGroups,
             boolean forceHbmCc,
             FgccConfig config) {
-        // All groups of the world share the cores, not only this group's ranks.
-        int workers = Math.max(1, Runtime.getRuntime().availableProcessors() / world.size());
-        return prepare(
-                world,
-                m,
-                k,
-                aType,
-                new Rhs(rhs.describe(), rhs.dtype(), rhs.rows(), rhs.cols()),
-                replicaGroups,
-                forceHbmCc,
-                config,
-                group -> AllGatherMatmul.on(group).b(rhs).computeWorkers(workers),
-                group -> false,
-                Matrix::rows);
+        return prepare(Place.HOST, world, m, k, aType, rhs, replicaGroups, forceHbmCc, config);
     }
 
     /** Like the other {@code prepare}, on GPUs; B must stay allocated. */
@@ -206,32 +180,7 @@ public final class Fgcc<M> extends PreparedRing<M> {
             boolean forceHbmCc,
             FgccConfig config) {
         ReplicaGroups groups = consecutive(world, tpDegree, numGroups);
-        return prepare(world, gpu, m, k, aType, rhs, groups, forceHbmCc, config);
-    }
-
-    /** Like {@code prepare} for any lists of ranks, on GPUs; B must stay allocated. */
-    public static Fgcc<DeviceMatrix> prepare(
-            Fabric world,
-            Gpu gpu,
-            long m,
-            long k,
-            DType aType,
-            DeviceMatrix rhs,
-            ReplicaGroups replicaGroups,
-            boolean forceHbmCc,
-            FgccConfig config) {
-        return prepare(
-                world,
-                m,
-                k,
-                aType,
-                new Rhs(rhs.describe(), rhs.dtype(), rhs.rows(), rhs.cols()),
-                replicaGroups,
-                forceHbmCc,
-                config,
-                group -> CudaAllGatherMatmul.on(group, gpu).b(rhs),
-                group -> isInPlace(group.sharesMemory(), group.exchange(gpu.identity())),
-                DeviceMatrix::rows);
+        return prepare(Place.on(gpu), world, m, k, aType, rhs, groups, forceHbmCc, config);
     }
 
     /**
@@ -245,49 +194,50 @@ public final class Fgcc<M> extends PreparedRing<M> {
                 && Arrays.stream(gpus).distinct().count() == 1;
     }
 
-    /** The properties of a B that the rules check. */
-    private record Rhs(String text, DType dtype, long rows, long cols) {}
-
-    private static <M> Fgcc<M> prepare(
+    /**
+     * Like the other {@code prepare}, for any lists of ranks that gather together, the same on
+     * every rank. Each has an even number of ranks, its tp_degree. A rank in none of them makes the
+     * calls too, but does not take part: its rows are not sent, and its product has no rows.
+     */
+    public static <M> Fgcc<M> prepare(
+            Place<M> place,
             Fabric world,
             long m,
             long k,
             DType aType,
-            Rhs rhs,
-            ReplicaGroups groups,
+            M rhs,
+            ReplicaGroups replicaGroups,
             boolean forceHbmCc,
-            FgccConfig config,
-            Function<Fabric, OperatorBuilder<M, ?>> operators,
-            Predicate<Fabric> inPlace,
-            FgccResult.Rows<M> rows) {
+            FgccConfig config) {
         Fabric group = null;
         try {
-            ReplicaGroups lists = groups.in(world.size());
+            ReplicaGroups lists = replicaGroups.in(world.size());
             boolean sitsOut = lists.groupOf(world.rank()) < 0;
             int tpDegree = lists.with(world.rank()).size();
             if (!sitsOut) {
                 checkDegree(tpDegree);
             }
-            checkInner(m, k, aType, rhs);
-            Path mine = config.path(tpDegree, m, k, rhs.cols(), aType, rhs.dtype(), forceHbmCc);
+            Size b = place.size(rhs);
+            checkInner(m, k, aType, b);
+            Path mine = config.path(tpDegree, m, k, b.cols(), aType, b.dtype(), forceHbmCc);
             long rowsHere = sitsOut ? 0 : m;
-            FgccLayout wanted = FgccLayout.of(mine, tpDegree, config.lnc(), rowsHere, rhs.cols());
+            FgccLayout wanted = FgccLayout.of(mine, tpDegree, config.lnc(), rowsHere, b.cols());
             agree(world, "num_groups", lists.count());
             agree(world, "lnc", config.lnc());
             group = lists.isAll(world.size()) ? world : world.split(lists);
             FgccLayout layout = wanted.on(agreedPath(group, mine));
-            OperatorBuilder<M, ?> builder = operators.apply(group);
-            builder.output(DType.promote(aType, rhs.dtype()));
-            if (config.sharedResult() && !sitsOut) {
-                builder.sharedResults();
+            OperatorBuilder<M, ?> builder = place.operator(group, world.size());
+            builder.b(rhs).output(DType.promote(aType, b.dtype()));
+            if (sitsOut) {
+                builder.a(Shards.of(0), aType).algorithm(Algorithm.SEQUENTIAL);
+            } else {
+                builder.a(Shards.even(m * tpDegree, tpDegree), aType);
+                if (config.sharedResult()) {
+                    builder.sharedResults();
+                }
+                travel(builder, layout, isInPlace(group.sharesMemory(), place.gpus(group)));
             }
-            Operator<M> operator =
-                    sitsOut
-                            ? builder.a(Shards.of(0), aType)
-                                    .algorithm(Algorithm.SEQUENTIAL)
-                                    .prepare()
-                            : operator(builder, layout, m, aType, inPlace.test(group));
-            return new Fgcc<>(world, group, layout, operator, rows);
+            return new Fgcc<>(world, group, layout, builder.prepare(), place);
         } catch (RuntimeException | Error e) {
             // Peers that have passed their own checks wait for this rank: tell them at once.
             world.fail(e);
@@ -321,7 +271,7 @@ public final class Fgcc<M> extends PreparedRing<M> {
         }
     }
 
-    private static void checkInner(long m, long k, DType aType, Rhs rhs) {
+    private static void checkInner(long m, long k, DType aType, Size rhs) {
         if (k != rhs.rows()) {
             throw new IllegalArgumentException(
                     "lhs [%s, %s] %s and rhs %s differ in K: %s and %s"
@@ -348,17 +298,10 @@ public final class Fgcc<M> extends PreparedRing<M> {
         return onChip ? Path.SBUF : Path.HBM;
     }
 
-    private static <M> Operator<M> operator(
-            OperatorBuilder<M, ?> builder,
-            FgccLayout layout,
-            long m,
-            DType aType,
-            boolean inPlace) {
-        long[] rows = new long[layout.ranks()];
-        Arrays.fill(rows, m);
-        builder.a(Shards.of(rows), aType);
+    private static void travel(OperatorBuilder<?, ?> builder, FgccLayout layout, boolean inPlace) {
         if (inPlace) {
-            return builder.algorithm(Algorithm.DIRECT).prepare();
+            builder.algorithm(Algorithm.DIRECT);
+            return;
         }
         boolean onChip = layout.path() == Path.SBUF;
         builder.pingPong(layout.channels());
@@ -368,7 +311,6 @@ public final class Fgcc<M> extends PreparedRing<M> {
             // finely.
             builder.splitsPerRank(layout.programs() * layout.channels());
         }
-        return builder.prepare();
     }
 
     /**
@@ -378,8 +320,8 @@ public final class Fgcc<M> extends PreparedRing<M> {
      * @param lhs this rank's rows of A, [m, K]
      */
     public FgccResult<M> call(M lhs) {
-        M mine = layout.loc() == 0 ? rows.of(lhs, 0, 0) : lhs;
-        return new FgccResult<>(layout, operator.call(mine).product(), rows, operator);
+        M mine = layout.loc() == 0 ? place.rows(lhs, 0, 0) : lhs;
+        return new FgccResult<>(layout, operator.call(mine).product(), place, operator, () -> {});
     }
 
     @Override

@@ -17,31 +17,22 @@ public final class FgccResult<M> implements AutoCloseable {
 
     private final FgccLayout layout;
     private final M product;
-    private final Rows<M> rows;
+    private final Place<M> place;
     private final Operator<M> operator;
     private final Runnable release;
 
-    /** A view of {@code count} rows of a matrix, from {@code first} on. */
-    interface Rows<M> {
-        M of(M matrix, long first, long count);
-    }
-
-    FgccResult(FgccLayout layout, M product, Rows<M> rows, Operator<M> operator) {
-        this(layout, product, rows, operator, () -> {});
-    }
-
-    private FgccResult(
-            FgccLayout layout, M product, Rows<M> rows, Operator<M> operator, Runnable release) {
+    FgccResult(
+            FgccLayout layout, M product, Place<M> place, Operator<M> operator, Runnable release) {
         this.layout = layout;
         this.product = product;
-        this.rows = rows;
+        this.place = place;
         this.operator = operator;
         this.release = release;
     }
 
     /** A copy that closes what computed it. */
     FgccResult<M> closing(Fgcc<M> prepared) {
-        return new FgccResult<>(layout, product, rows, operator, prepared::close);
+        return new FgccResult<>(layout, product, place, operator, prepared::close);
     }
 
     /** [M, N]. */
@@ -64,11 +55,6 @@ public final class FgccResult<M> implements AutoCloseable {
         return layout.path();
     }
 
-    /** C, the channels of the permute. */
-    public int channels() {
-        return layout.channels();
-    }
-
     /** (R, L, C, loc, N) on the SBUF path, (R, C, L, loc, N) on the HBM path. */
     public long[] shape() {
         return layout.shape();
@@ -76,7 +62,7 @@ public final class FgccResult<M> implements AutoCloseable {
 
     /** The rows of {@code rank} that a program and channel computed, [loc, N]. */
     public M slice(int rank, int program, int channel) {
-        return rows.of(product, layout.firstRow(rank, program, channel), layout.loc());
+        return place.rows(product, layout.firstRow(rank, program, channel), layout.loc());
     }
 
     /** The row at four indices, in the order of {@link #shape()}, [1, N]. */
@@ -87,7 +73,7 @@ public final class FgccResult<M> implements AutoCloseable {
         Objects.checkIndex(third, shape[2]);
         Objects.checkIndex(row, shape[3]);
         long slice = (rank * shape[1] + second) * shape[2] + third;
-        return rows.of(product, slice * shape[3] + row, 1);
+        return place.rows(product, slice * shape[3] + row, 1);
     }
 
     @Override

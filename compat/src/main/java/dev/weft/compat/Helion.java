@@ -135,8 +135,12 @@ public final class Helion {
                             HelionChecks.product(c, out, b, bTransposed);
                             return out;
                         });
-        HelionProgress told = progress == null ? progress(group, splitsPerRank) : progress;
-        return overlapped(aShared, b, bTransposed, gathered, c, told, splitsPerRank, config);
+        HelionProgress used = progress == null ? progress(group, splitsPerRank) : progress;
+        int rank = group.rank();
+        return overlapped(
+                aShared,
+                new HelionProduct<>(
+                        gathered, b, bTransposed, c, used, splitsPerRank, rank, config));
     }
 
     /** Uses a plain, contiguous A, which is first copied into symmetric memory. */
@@ -151,7 +155,7 @@ public final class Helion {
         HelionChecks.orFail(
                 group,
                 () -> {
-                    HelionChecks.contiguous("A", a);
+                    HelionChecks.contiguous("A", Place.HOST.size(a));
                     return a;
                 });
         try (HelionShared<Matrix> shared = empty(group, a.rows(), a.cols(), a.dtype())) {
@@ -166,38 +170,21 @@ public final class Helion {
     }
 
     private static HelionResult<Matrix> overlapped(
-            HelionShared<Matrix> aShared,
-            Matrix b,
-            boolean bTransposed,
-            Matrix aOut,
-            Matrix given,
-            HelionProgress progress,
-            int splits,
-            Config config) {
+            HelionShared<Matrix> aShared, HelionProduct<Matrix, HelionProgress> wanted) {
         long startNs = System.nanoTime();
-        int rank = aShared.group().rank();
+        HelionProgress progress = wanted.progress();
+        int splits = wanted.splitsPerRank();
         HelionHostGather gather =
                 HelionChecks.orFail(
                         aShared.group(),
                         () -> {
                             progress.begin(splits);
-                            return gather(aOut, aShared, progress, splits, startNs);
+                            return gather(wanted.a(), aShared, progress, splits, startNs);
                         });
         HelionMatmul product;
         try {
             // B is packed while the first shard arrives.
-            product =
-                    multiplied(
-                            aOut,
-                            aShared,
-                            b,
-                            bTransposed,
-                            given,
-                            progress,
-                            splits,
-                            rank,
-                            config,
-                            startNs);
+            product = multiplied(aShared, wanted, startNs);
         } catch (RuntimeException e) {
             aShared.group().fail(e);
             throw firstCause(gather, e);
@@ -209,8 +196,9 @@ public final class Helion {
         }
         gather.await();
         long elapsedNs = System.nanoTime() - startNs;
-        Timeline timeline = timeline(rank, startNs, elapsedNs, gather.spans(), product.spans());
-        return new HelionResult.OnHost(aOut, product.c(), Optional.of(timeline));
+        Timeline timeline =
+                timeline(wanted.rank(), startNs, elapsedNs, gather.spans(), product.spans());
+        return new HelionResult.OnHost(wanted.a(), product.c(), Optional.of(timeline));
     }
 
     private static Timeline timeline(
@@ -269,9 +257,14 @@ public final class Helion {
     }
 
     private static void checkGather(Matrix output, HelionShared<Matrix> inp, int splitsPerRank) {
-        HelionChecks.splits(splitsPerRank);
-        HelionChecks.divisible(inp.rows(), inp.cols(), splitsPerRank);
-        HelionChecks.gathered("aOut", output, inp);
+        HelionChecks.splits(inp.rows(), inp.cols(), inp.group().size(), splitsPerRank);
+        checkGathered("aOut", output, inp);
+    }
+
+    private static void checkGathered(String name, Matrix gathered, HelionShared<Matrix> shared) {
+        Place.Size shard = Place.HOST.size(shared.local());
+        HelionChecks.gathered(name, Place.HOST.size(gathered), shard, shared.group().size());
+        HelionChecks.allThreads(name, gathered.data());
     }
 
     /**
@@ -315,54 +308,30 @@ public final class Helion {
             int rank,
             Config config) {
         return multiplied(
-                        a,
                         aShared,
-                        b,
-                        bTransposed,
-                        given,
-                        progress,
-                        splitsPerRank,
-                        rank,
-                        config,
+                        new HelionProduct<>(
+                                a, b, bTransposed, given, progress, splitsPerRank, rank, config),
                         System.nanoTime())
                 .c();
     }
 
     private static HelionMatmul multiplied(
-            Matrix a,
             HelionShared<Matrix> aShared,
-            Matrix b,
-            boolean bTransposed,
-            Matrix given,
-            HelionProgress progress,
-            int splitsPerRank,
-            int rank,
-            Config config,
+            HelionProduct<Matrix, HelionProgress> wanted,
             long originNs) {
-        HelionChecks.inner(a.cols(), b, bTransposed);
-        HelionChecks.gathered("a", a, aShared);
-        HelionChecks.product(given, a, b, bTransposed);
+        Matrix a = wanted.a();
+        int splits = wanted.splitsPerRank();
+        HelionProgress progress = wanted.progress();
+        HelionChecks.inner(a.cols(), wanted.b(), wanted.bTransposed());
+        checkGathered("a", a, aShared);
+        HelionChecks.product(wanted.c(), a, wanted.b(), wanted.bTransposed());
         HelionChecks.sameGroup(aShared.group(), progress.group(), "progress");
-        HelionChecks.splits(splitsPerRank);
-        HelionChecks.longEnough(progress.size(), aShared.group().size(), splitsPerRank);
-        HelionChecks.divisible(aShared.rows(), aShared.cols(), splitsPerRank);
-        HelionChecks.rank(rank, aShared.group().size());
-        DType type = DType.promote(a.dtype(), b.dtype());
-        long n = bTransposed ? b.rows() : b.cols();
-        Matrix c = given == null ? Matrix.allocate(Arena.ofAuto(), type, a.rows(), n) : given;
+        int ranks = aShared.group().size();
+        HelionChecks.splits(aShared.rows(), aShared.cols(), ranks, splits);
+        HelionChecks.longEnough(progress.size(), ranks, splits);
+        HelionChecks.rank(wanted.rank(), ranks);
         try (Arena arena = Arena.ofShared()) {
-            HelionMatmul product =
-                    new HelionMatmul(
-                            a,
-                            aShared.rows(),
-                            b,
-                            bTransposed,
-                            c,
-                            progress,
-                            splitsPerRank,
-                            rank,
-                            config,
-                            arena);
+            HelionMatmul product = new HelionMatmul(wanted, aShared.rows(), arena);
             product.run(originNs);
             return product;
         }

@@ -150,13 +150,20 @@ public final class HelionCuda {
             DeviceProgress progress,
             int splits) {
         int ranks = inp.group().size();
-        HelionChecks.deviceSplits(inp.rows(), inp.cols(), ranks, splits);
+        HelionChecks.splits(inp.rows(), inp.cols(), ranks, splits);
         if (output != null) {
-            HelionChecks.gathered("aOut", output, inp.local(), ranks);
+            checkGathered("aOut", output, inp);
         }
         if (progress != null) {
             HelionChecks.longEnough(progress.size(), ranks, splits);
         }
+    }
+
+    private static void checkGathered(
+            String name, DeviceMatrix gathered, HelionShared<DeviceMatrix> shared) {
+        Place<DeviceMatrix> place = Place.on(((HelionDeviceShared) shared).gpu());
+        Place.Size shard = place.size(shared.local());
+        HelionChecks.gathered(name, place.size(gathered), shard, shared.group().size());
     }
 
     /**
@@ -200,9 +207,13 @@ public final class HelionCuda {
             int rank,
             Helion.Config config,
             GpuStream stream) {
-        HelionChecks.gathered("a", a, aShared.local(), aShared.group().size());
+        int ranks = aShared.group().size();
+        checkGathered("a", a, aShared);
         // Without one, no chunk would ever be reported.
         Objects.requireNonNull(progress, "progress");
+        HelionChecks.splits(aShared.rows(), aShared.cols(), ranks, splitsPerRank);
+        HelionChecks.longEnough(progress.size(), ranks, splitsPerRank);
+        HelionChecks.rank(rank, ranks);
         HelionDeviceShared shared = (HelionDeviceShared) aShared;
         return new HelionDeviceResult(
                         shared, b, bTransposed, a, c, progress, splitsPerRank, rank, config)

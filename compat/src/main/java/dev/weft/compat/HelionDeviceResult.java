@@ -28,8 +28,8 @@ final class HelionDeviceResult implements HelionResult<DeviceMatrix> {
      * Reserves what the caller does not supply; nothing is queued yet. {@link ProgressMatmul}
      * refuses what does not fit.
      *
-     * @param given gathered A, or null, like {@code givenC} and {@code told}, to reserve memory for
-     *     it
+     * @param given gathered A; null, like {@code givenC} and {@code givenProgress}, to reserve
+     *     memory for it
      */
     HelionDeviceResult(
             HelionDeviceShared shared,
@@ -37,7 +37,7 @@ final class HelionDeviceResult implements HelionResult<DeviceMatrix> {
             boolean bTransposed,
             DeviceMatrix given,
             DeviceMatrix givenC,
-            DeviceProgress told,
+            DeviceProgress givenProgress,
             int splitsPerRank,
             int rank,
             Helion.Config config) {
@@ -47,7 +47,9 @@ final class HelionDeviceResult implements HelionResult<DeviceMatrix> {
         long m = Math.multiplyExact(shared.rows(), (long) ranks);
         long n = bTransposed ? b.rows() : b.cols();
         DType type = DType.promote(shared.dtype(), b.dtype());
-        HelionChecks.product(givenC, m, n, type);
+        if (givenC != null) {
+            HelionChecks.product(Place.on(shared.gpu()).size(givenC), m, n, type);
+        }
         try {
             if (given == null) {
                 aMemory = take(m * shared.cols() * shared.dtype().bytes());
@@ -55,19 +57,19 @@ final class HelionDeviceResult implements HelionResult<DeviceMatrix> {
             if (givenC == null) {
                 cMemory = take(m * n * type.bytes());
             }
-            if (told == null) {
+            if (givenProgress == null) {
                 words = take((long) Integer.BYTES * ranks * splitsPerRank);
             }
             this.aOut =
                     given == null ? contiguous(aMemory, shared.dtype(), m, shared.cols()) : given;
             this.c = givenC == null ? contiguous(cMemory, type, m, n) : givenC;
             this.progress =
-                    told == null
+                    givenProgress == null
                             ? new DeviceProgress(words.address(), ranks * splitsPerRank)
-                            : told;
+                            : givenProgress;
             this.product =
                     shared.product(
-                            new HelionDeviceShared.Problem(
+                            new HelionProduct<>(
                                     aOut,
                                     b,
                                     bTransposed,

@@ -5,7 +5,6 @@ import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.Gpu;
 import dev.weft.cuda.GpuStream;
 import dev.weft.cuda.kernel.DeviceEvent;
-import dev.weft.cuda.kernel.GatedKernel.Tiling;
 import dev.weft.fabric.Fabric;
 import dev.weft.tensor.DType;
 import java.util.ArrayList;
@@ -28,20 +27,10 @@ final class HelionDeviceShared extends HelionShared<DeviceMatrix> {
     private final SymmetricBuffer buffer;
     private final ProgressGather gather;
     private final DeviceEvent end;
-    private final Map<Problem, ProgressMatmul> products = new LinkedHashMap<>(16, 0.75f, true);
+    private final Map<HelionProduct<DeviceMatrix, DeviceProgress>, ProgressMatmul> products =
+            new LinkedHashMap<>(16, 0.75f, true);
     private final List<DeviceBuffer> idle = new ArrayList<>();
     private boolean closed;
-
-    /** Everything that a prepared product depends on. */
-    record Problem(
-            DeviceMatrix a,
-            DeviceMatrix b,
-            boolean bTransposed,
-            DeviceMatrix c,
-            DeviceProgress progress,
-            int splitsPerRank,
-            int rank,
-            Helion.Config config) {}
 
     /** Collective. */
     HelionDeviceShared(Fabric group, Gpu gpu, long rows, long cols, DType dtype) {
@@ -97,39 +86,18 @@ final class HelionDeviceShared extends HelionShared<DeviceMatrix> {
     }
 
     /** The product, prepared now or by an earlier call. */
-    ProgressMatmul product(Problem problem) {
-        ProgressMatmul known = products.get(problem);
+    ProgressMatmul product(HelionProduct<DeviceMatrix, DeviceProgress> wanted) {
+        ProgressMatmul known = products.get(wanted);
         if (known != null) {
             return known;
         }
         if (products.size() >= MOST_PRODUCTS) {
-            Map.Entry<Problem, ProgressMatmul> eldest = products.entrySet().iterator().next();
+            var eldest = products.entrySet().iterator().next();
             products.remove(eldest.getKey());
             eldest.getValue().close();
         }
-        Helion.Config config = problem.config();
-        Tiling tiling =
-                config == null
-                        ? null
-                        : new Tiling(
-                                config.blockM(),
-                                config.blockN(),
-                                config.blockK(),
-                                config.warps(),
-                                config.stages());
-        ProgressMatmul product =
-                new ProgressMatmul(
-                        group(),
-                        gpu,
-                        problem.a(),
-                        problem.b(),
-                        problem.bTransposed(),
-                        problem.c(),
-                        problem.progress(),
-                        problem.splitsPerRank(),
-                        problem.rank(),
-                        tiling);
-        products.put(problem, product);
+        ProgressMatmul product = new ProgressMatmul(group(), gpu, wanted);
+        products.put(wanted, product);
         return product;
     }
 

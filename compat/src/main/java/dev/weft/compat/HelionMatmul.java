@@ -7,6 +7,7 @@ import dev.weft.gemm.PackedB;
 import dev.weft.gemm.Scratch;
 import dev.weft.op.Timeline.Kind;
 import dev.weft.op.Timeline.Span;
+import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import dev.weft.waiting.Uninterruptibly;
 import java.lang.foreign.Arena;
@@ -22,14 +23,12 @@ import java.util.concurrent.atomic.AtomicReference;
  */
 final class HelionMatmul {
 
+    private final HelionProduct<Matrix, HelionProgress> wanted;
     private final Matrix a;
     private final long shardRows;
     private final List<PackedB> b = new ArrayList<>();
     private final Matrix whole;
     private final List<Matrix> c = new ArrayList<>();
-    private final HelionProgress progress;
-    private final int splits;
-    private final int rank;
     private final Fabric group;
     private final Gemm engine;
     private final long blockRows;
@@ -39,32 +38,28 @@ final class HelionMatmul {
     private final AtomicReference<RuntimeException> failure = new AtomicReference<>();
 
     /**
-     * Packs B.
+     * Packs B, and allocates the product unless it is given.
      *
-     * @param config the size of a tile, or null for the size that suits the engine
      * @param arena stays open until the product has run
      */
-    HelionMatmul(
-            Matrix a,
-            long shardRows,
-            Matrix b,
-            boolean bTransposed,
-            Matrix c,
-            HelionProgress progress,
-            int splits,
-            int rank,
-            Helion.Config config,
-            Arena arena) {
-        this.a = a;
-        this.whole = c;
+    HelionMatmul(HelionProduct<Matrix, HelionProgress> wanted, long shardRows, Arena arena) {
+        this.wanted = wanted;
+        this.a = wanted.a();
         this.shardRows = shardRows;
-        this.progress = progress;
-        this.splits = splits;
-        this.rank = rank;
-        this.group = progress.group();
+        this.group = wanted.progress().group();
+        Matrix b = wanted.b();
+        boolean bTransposed = wanted.bTransposed();
+        long n = bTransposed ? b.rows() : b.cols();
+        DType type = DType.promote(a.dtype(), b.dtype());
+        Matrix c =
+                wanted.c() == null
+                        ? Matrix.allocate(Arena.ofAuto(), type, a.rows(), n)
+                        : wanted.c();
+        this.whole = c;
         this.engine = Gemms.auto(a.dtype(), b.dtype());
+        Helion.Config config = wanted.config();
         this.blockRows = config == null ? engine.blockRows() : config.blockM();
-        this.blockCols = config == null ? c.cols() : Math.min(c.cols(), config.blockN());
+        this.blockCols = config == null ? n : Math.min(n, config.blockN());
         for (long col = 0; col < c.cols(); col += blockCols) {
             long cols = Math.min(blockCols, c.cols() - col);
             Matrix columns = bTransposed ? b.rows(col, cols) : b.block(0, b.rows(), col, cols);
@@ -115,7 +110,7 @@ final class HelionMatmul {
                     Math.multiplyExact(Math.toIntExact(Math.ceilDiv(shardRows, blockRows)), across);
             int tiles = Math.multiplyExact(perShard, group.size());
             for (int i = next.getAndIncrement(); i < tiles; i = next.getAndIncrement()) {
-                int source = HelionHostGather.source(rank, i / perShard, group.size());
+                int source = HelionHostGather.source(wanted.rank(), i / perShard, group.size());
                 int within = i % perShard;
                 long firstRow = within / across * blockRows;
                 tile(source, firstRow, within % across, scratch, own, originNs);
@@ -143,6 +138,7 @@ final class HelionMatmul {
     private void tile(
             int source, long firstRow, int column, Scratch scratch, List<Span> own, long originNs) {
         long rows = Math.min(blockRows, shardRows - firstRow);
+        int splits = wanted.splitsPerRank();
         // A chunk is a share of the shard's elements: it may end inside a row.
         long chunkElements = shardRows * a.cols() / splits;
         long first = firstRow * a.cols() / chunkElements;
@@ -150,7 +146,7 @@ final class HelionMatmul {
         long startNs = System.nanoTime() - originNs;
         boolean waited = false;
         for (long split = first; split <= last; split++) {
-            waited |= progress.await(source, (int) split, splits);
+            waited |= wanted.progress().await(source, (int) split, splits);
         }
         long readyNs = System.nanoTime() - originNs;
         if (waited) {
@@ -159,6 +155,6 @@ final class HelionMatmul {
         long row = source * shardRows + firstRow;
         engine.multiply(a, row, rows, b.get(column), c.get(column), row, scratch);
         long endNs = System.nanoTime() - originNs;
-        own.add(Span.local(Kind.COMPUTE, source, rank, firstRow, rows, readyNs, endNs));
+        own.add(Span.local(Kind.COMPUTE, source, wanted.rank(), firstRow, rows, readyNs, endNs));
     }
 }

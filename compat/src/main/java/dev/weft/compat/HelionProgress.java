@@ -39,19 +39,9 @@ public final class HelionProgress {
         return group;
     }
 
-    /** The words themselves. */
-    public MemorySegment words() {
-        return words;
-    }
-
     /** The number of chunks it can report, for all sources together. */
     public int size() {
         return size;
-    }
-
-    /** Chunks per source in the current round; 0 before the first. */
-    public int splitsPerRank() {
-        return splits;
     }
 
     /**
@@ -75,14 +65,8 @@ public final class HelionProgress {
 
     /** Reports that a chunk has arrived, for callers that write gathered A themselves. */
     public void publish(int source, int split) {
-        // Release; pairs with the acquire in isReady and await.
+        // Release; pairs with the acquire in await.
         group.signal(region, group.rank(), word(source, split, splits), ARRIVED);
-    }
-
-    /** Whether a chunk has arrived in the current round. */
-    public boolean isReady(int source, int split) {
-        int now = splits;
-        return now != 0 && group.reached(region, group.rank(), word(source, split, now), ARRIVED);
     }
 
     /** Waits for a chunk, with the group's deadline. */

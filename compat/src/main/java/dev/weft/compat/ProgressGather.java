@@ -26,7 +26,7 @@ final class ProgressGather implements AutoCloseable {
     private boolean closed;
 
     /** Reserves what it needs; {@code gpu} is the one of this rank. */
-    public ProgressGather(Fabric group, Gpu gpu, SymmetricBuffer from) {
+    ProgressGather(Fabric group, Gpu gpu, SymmetricBuffer from) {
         this.group = group;
         this.gpu = gpu;
         this.from = from;
@@ -35,7 +35,7 @@ final class ProgressGather implements AutoCloseable {
     }
 
     /** The rank whose part is pulled in step 0, 1, ...: the successor first, the own one last. */
-    public static int source(int rank, int step, int ranks) {
+    static int source(int rank, int step, int ranks) {
         return (rank + step + 1) % ranks;
     }
 
@@ -45,31 +45,20 @@ final class ProgressGather implements AutoCloseable {
      * chunks of equally many bytes, and word r x splits + split of {@code progress} tells of each.
      * What is on this gather's stream afterwards comes after the copies of all ranks.
      *
-     * @param to as many bytes as all parts have together, without gaps
+     * @param to as many bytes as all parts have together, without gaps; the arguments are checked
      */
-    public void start(
-            DeviceMatrix to, DeviceProgress progress, int splitsPerRank, GpuStream caller) {
-        long partBytes = partBytes(to, group.size(), splitsPerRank);
-        if (partBytes > from.bytes() || progress.size() < (long) group.size() * splitsPerRank) {
-            throw new IllegalArgumentException(
-                    ("parts of %s bytes and progress of %s words: expected at least %s bytes"
-                                    + " and %s words")
-                            .formatted(
-                                    from.bytes(),
-                                    progress.size(),
-                                    partBytes,
-                                    (long) group.size() * splitsPerRank));
-        }
+    void start(DeviceMatrix to, DeviceProgress progress, int splitsPerRank, GpuStream caller) {
+        long partBytes = to.rows() * to.cols() * to.dtype().bytes() / group.size();
         gpu.bind();
         from.written(caller);
         // Every rank has marked where its part is written: streams may wait for it.
-        from.meet(SymmetricBuffer.WRITTEN);
+        from.barrier(SymmetricBuffer.WRITTEN);
         from.awaitWritten(stream);
         pull(to, progress, partBytes, splitsPerRank);
         from.read(stream);
         // Every rank has queued its copies. Where ranks share a GPU, a product that waits must not
         // come before a peer's copies in one of the queues that the driver maps streams to.
-        from.meet(SymmetricBuffer.READ);
+        from.barrier(SymmetricBuffer.READ);
         from.awaitRead(stream);
         ended.record(stream);
     }
@@ -86,23 +75,6 @@ final class ProgressGather implements AutoCloseable {
         }
     }
 
-    /** Bytes of one rank's rows in gathered A. */
-    public static long partBytes(DeviceMatrix to, int ranks, int splitsPerRank) {
-        long bytes = to.rows() * to.pitchBytes();
-        if (to.rowPitch() != to.cols()
-                || to.rows() % ranks != 0
-                || splitsPerRank < 1
-                || bytes / ranks % splitsPerRank != 0) {
-            throw new IllegalArgumentException(
-                    """
-                    gathered A %s with row pitch %s of %s ranks in %s splits each: expected no \
-                    gaps, ranks that divide the rows, and splits that divide the bytes of a shard\
-                    """
-                            .formatted(to.describe(), to.rowPitch(), ranks, splitsPerRank));
-        }
-        return bytes / ranks;
-    }
-
     private void copy(long to, long source, long bytes) {
         if (bytes == 0) {
             return;
@@ -116,12 +88,12 @@ final class ProgressGather implements AutoCloseable {
     }
 
     /** The stream that copies. */
-    public GpuStream stream() {
+    GpuStream stream() {
         return stream;
     }
 
     /** {@code other} continues when every rank's copies are done. */
-    public void join(GpuStream other) {
+    void join(GpuStream other) {
         gpu.bind();
         ended.join(other);
     }
@@ -132,7 +104,7 @@ final class ProgressGather implements AutoCloseable {
      * @throws StallException if that takes longer than the group's deadline: the event of a process
      *     that has died may never come
      */
-    public void await() {
+    void await() {
         gpu.bind();
         if (!ended.isDoneWithin(WaitTime.nanoseconds(group.deadline()), group::worked)) {
             int self = group.worldRank(group.rank());

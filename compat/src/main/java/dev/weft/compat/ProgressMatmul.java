@@ -43,27 +43,17 @@ final class ProgressMatmul implements AutoCloseable {
      * Loads the kernel and takes its schedule to the device; best before anything waits there. All
      * matrices and the progress must stay.
      *
-     * @param a [M, K] of any type, the equal shards of the group's ranks below each other
-     * @param b [K, N], or [N, K] if {@code bTransposed}, of any type
-     * @param c [M, N], of the type that holds A's and B's, or fp32
-     * @param splitsPerRank divides the elements of a shard
-     * @param rank rows are taken from the shard after this rank's on, its own ones last
-     * @param tiling one that the kernel for such operands has, or null for the best one
+     * @param wanted a C of the type that holds A's and B's, or fp32; tiles that the kernel for such
+     *     operands has
      */
-    public ProgressMatmul(
-            Fabric group,
-            Gpu gpu,
-            DeviceMatrix a,
-            DeviceMatrix b,
-            boolean bTransposed,
-            DeviceMatrix c,
-            DeviceProgress progress,
-            int splitsPerRank,
-            int rank,
-            Tiling tiling) {
+    ProgressMatmul(Fabric group, Gpu gpu, HelionProduct<DeviceMatrix, DeviceProgress> wanted) {
         int ranks = group.size();
+        DeviceMatrix a = wanted.a();
+        DeviceMatrix b = wanted.b();
+        DeviceMatrix c = wanted.c();
+        boolean bTransposed = wanted.bTransposed();
+        int splitsPerRank = wanted.splitsPerRank();
         check(a, b, bTransposed, c);
-        check(a, progress, splitsPerRank, ranks, rank);
         gpu.bind();
         // Its own shard is copied within the GPU too, and where there are fewer GPUs than ranks all
         // of them may be on this one.
@@ -72,7 +62,7 @@ final class ProgressMatmul implements AutoCloseable {
                 GatedKernel.load(
                         gpu,
                         kind,
-                        tiling == null ? kind.fittingTiling(gpu) : kind.tiling(tiling),
+                        tiling(wanted.config(), kind, gpu),
                         a.dtype(),
                         c.dtype(),
                         bTransposed,
@@ -86,7 +76,7 @@ final class ProgressMatmul implements AutoCloseable {
                                 a.cols(),
                                 ranks,
                                 splitsPerRank,
-                                rank,
+                                wanted.rank(),
                                 kernel.shape().rows()),
                         c.cols(),
                         kernel.shape());
@@ -103,7 +93,7 @@ final class ProgressMatmul implements AutoCloseable {
                             schedule,
                             new GatedProduct.Operands(List.of(List.of(a)), b, bTransposed, c),
                             new GatedProduct.Gates(
-                                    progress.address(),
+                                    wanted.progress().address(),
                                     stall,
                                     WaitTime.nanoseconds(group.deadline())));
             product.takeAnyWord();
@@ -114,7 +104,19 @@ final class ProgressMatmul implements AutoCloseable {
         }
     }
 
-    public static void check(DeviceMatrix a, DeviceMatrix b, boolean bTransposed, DeviceMatrix c) {
+    private static Tiling tiling(Helion.Config config, GatedKernel.Kind kind, Gpu gpu) {
+        return config == null
+                ? kind.fittingTiling(gpu)
+                : kind.tiling(
+                        new Tiling(
+                                config.blockM(),
+                                config.blockN(),
+                                config.blockK(),
+                                config.warps(),
+                                config.stages()));
+    }
+
+    static void check(DeviceMatrix a, DeviceMatrix b, boolean bTransposed, DeviceMatrix c) {
         long k = bTransposed ? b.cols() : b.rows();
         long n = bTransposed ? b.rows() : b.cols();
         boolean types = c.dtype() == DType.promote(a.dtype(), b.dtype()) || c.dtype() == DType.FP32;
@@ -147,27 +149,6 @@ final class ProgressMatmul implements AutoCloseable {
                                     matrix.describe(),
                                     matrix.address(),
                                     matrix.dtype().bytes()));
-        }
-    }
-
-    public static void check(
-            DeviceMatrix a, DeviceProgress progress, int splitsPerRank, int ranks, int rank) {
-        if (a.rows() % ranks != 0
-                || splitsPerRank < 1
-                || a.rows() / ranks * a.cols() % splitsPerRank != 0) {
-            throw new IllegalArgumentException(
-                    ("A %s of %s ranks in %s splits each: expected ranks that divide the"
-                                    + " rows, and splits that divide the elements of a shard")
-                            .formatted(a.describe(), ranks, splitsPerRank));
-        }
-        if (progress.size() < (long) ranks * splitsPerRank || rank < 0 || rank >= ranks) {
-            throw new IllegalArgumentException(
-                    "progress of %s words, rank %s: expected at least %s words and rank 0 to %s"
-                            .formatted(
-                                    progress.size(),
-                                    rank,
-                                    (long) ranks * splitsPerRank,
-                                    ranks - 1));
         }
     }
 

@@ -2,15 +2,12 @@ package dev.weft.compat;
 
 import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.Gpu;
-import dev.weft.cuda.op.CudaAllGatherMatmul;
 import dev.weft.fabric.Fabric;
-import dev.weft.op.AllGatherMatmul;
-import dev.weft.op.OperatorBuilder;
+import dev.weft.op.Operator;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
-import java.util.Arrays;
 
 /**
  * The fused ring of the all-gather + matmul tutorial, prepared once and called many times. Rank r
@@ -29,8 +26,8 @@ import java.util.Arrays;
  */
 public final class RingAllGatherMatmul<M> extends PreparedRing<M> {
 
-    private RingAllGatherMatmul(OperatorBuilder<M, ?> builder) {
-        super(builder.prepare());
+    private RingAllGatherMatmul(Operator<M> operator) {
+        super(operator);
     }
 
     /** {@link #prepare(Fabric, long, DType, Matrix, int)} with one program per rank. */
@@ -50,33 +47,29 @@ public final class RingAllGatherMatmul<M> extends PreparedRing<M> {
      */
     public static RingAllGatherMatmul<Matrix> prepare(
             Fabric fabric, long m, DType aType, Matrix b, int lnc) {
-        return new RingAllGatherMatmul<>(
-                ring(AllGatherMatmul.on(fabric).b(b), fabric.size(), m, aType, b.dtype(), lnc));
+        return prepare(Place.HOST, fabric, m, aType, b, lnc);
     }
 
     /** Like {@link #prepare(Fabric, long, DType, Matrix, int)}, on GPUs; B must stay allocated. */
     public static RingAllGatherMatmul<DeviceMatrix> prepare(
             Fabric fabric, Gpu gpu, long m, DType aType, DeviceMatrix b, int lnc) {
-        return new RingAllGatherMatmul<>(
-                ring(
-                        CudaAllGatherMatmul.on(fabric, gpu).b(b),
-                        fabric.size(),
-                        m,
-                        aType,
-                        b.dtype(),
-                        lnc));
+        return prepare(Place.on(gpu), fabric, m, aType, b, lnc);
     }
 
-    private static <M, B extends OperatorBuilder<M, B>> B ring(
-            B builder, int ranks, long m, DType aType, DType bType, int lnc) {
-        long[] rows = new long[ranks];
-        Arrays.fill(rows, m);
+    /** Both forms. */
+    public static <M> RingAllGatherMatmul<M> prepare(
+            Place<M> place, Fabric fabric, long m, DType aType, M b, int lnc) {
+        int ranks = fabric.size();
         // One permute carries a whole fragment, as in the tutorial, or each program's part of it.
-        return builder.a(Shards.of(rows), aType)
-                .output(DType.promote(aType, bType))
-                .pingPong()
-                .algorithm(Algorithm.slicedRing(FgccConfig.checkedLnc(lnc), 1, false))
-                .splitsPerRank(lnc);
+        return new RingAllGatherMatmul<>(
+                place.operator(fabric)
+                        .a(Shards.even(Math.multiplyExact(m, (long) ranks), ranks), aType)
+                        .b(b)
+                        .output(DType.promote(aType, place.size(b).dtype()))
+                        .pingPong()
+                        .algorithm(Algorithm.slicedRing(FgccConfig.checkedLnc(lnc), 1, false))
+                        .splitsPerRank(lnc)
+                        .prepare());
     }
 
     /**

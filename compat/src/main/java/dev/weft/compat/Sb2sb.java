@@ -1,14 +1,14 @@
 package dev.weft.compat;
 
+import static dev.weft.compat.Sb2sbLayout.ROWS;
+import static dev.weft.compat.Sb2sbLayout.TILED;
+import static dev.weft.compat.Sb2sbLayout.UNTILED;
+
 import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.Gpu;
-import dev.weft.cuda.op.CudaAllGatherMatmul;
-import dev.weft.cuda.op.CudaAllGatherMatmulBuilder;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.ReplicaGroups;
 import dev.weft.op.AllGather;
-import dev.weft.op.AllGatherMatmul;
-import dev.weft.op.AllGatherMatmulBuilder;
 import dev.weft.op.OperatorBuilder;
 import dev.weft.op.Timeline;
 import dev.weft.plan.PlanWriter;
@@ -16,7 +16,6 @@ import dev.weft.plan.RankPlan;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
-import java.util.function.Function;
 
 /**
  * The SBUF-to-SBUF all-gathers: in one call each, or prepared once by {@link #untiled}, {@link
@@ -36,67 +35,20 @@ import java.util.function.Function;
  */
 public final class Sb2sb<M> implements AutoCloseable {
 
-    /** The most rows of a tile, and of a tensor that is gathered without tiles. */
-    public static final int MAX_TILE_ROWS = 128;
-
     private final Fabric world;
     private final Fabric group;
+    private final Place<M> place;
     private final Shape shape;
     private final AllGather<M> gather;
-
-    /** Where a rank's shard goes in the result. */
-    private enum Kind {
-        BESIDE,
-        BESIDE_IN_TILES,
-        BELOW
-    }
-
-    /** What a rank asks for. */
-    private record Wanted(
-            Kind kind,
-            long rows,
-            long cols,
-            DType dtype,
-            ReplicaGroups groups,
-            int tpDegree,
-            int lnc,
-            Sb2sbConfig config) {
-
-        /** The request of a single call. */
-        static Wanted once(Kind kind, Matrix inp, ReplicaGroups groups, int tpDegree, int lnc) {
-            Sb2sbConfig config = Sb2sbConfig.DEFAULT;
-            DType type = inp.dtype();
-            return new Wanted(kind, inp.rows(), inp.cols(), type, groups, tpDegree, lnc, config);
-        }
-
-        /** The request of a single call on a GPU. */
-        static Wanted once(
-                Kind kind, DeviceMatrix inp, ReplicaGroups groups, int tpDegree, int lnc) {
-            Sb2sbConfig config = Sb2sbConfig.DEFAULT;
-            DType type = inp.dtype();
-            return new Wanted(kind, inp.rows(), inp.cols(), type, groups, tpDegree, lnc, config);
-        }
-
-        void check() {
-            Sb2sbRules.sizes(kind == Kind.BELOW ? Math.max(1, rows) : rows, cols);
-            switch (kind) {
-                case BESIDE -> {
-                    Sb2sbRules.partitions(rows);
-                    Sb2sbRules.capacity(rows, cols, dtype, config.onChipBytes());
-                }
-                case BESIDE_IN_TILES -> Sb2sbRules.tiles(rows, lnc);
-                case BELOW -> {}
-            }
-        }
-    }
 
     /** What each rank gives and gets, and which programs share the tiles. */
     private record Shape(
             long rows, long cols, DType dtype, long outRows, long outCols, int programs) {}
 
-    private Sb2sb(Fabric world, Fabric group, Shape shape, AllGather<M> gather) {
+    private Sb2sb(Fabric world, Fabric group, Place<M> place, Shape shape, AllGather<M> gather) {
         this.world = world;
         this.group = group;
+        this.place = place;
         this.shape = shape;
         this.gather = gather;
     }
@@ -112,19 +64,19 @@ public final class Sb2sb<M> implements AutoCloseable {
      */
     public static Sb2sb<Matrix> allgatherSb2sb(
             Fabric world, Matrix inp, ReplicaGroups replicaGroups, int tpDegree) {
-        return called(world, inp, Wanted.once(Kind.BESIDE, inp, replicaGroups, tpDegree, 1));
+        return once(Place.HOST, UNTILED, world, inp, replicaGroups, tpDegree, 1);
     }
 
     /** Like {@link #allgatherSb2sb(Fabric, Matrix, ReplicaGroups, int)}, into {@code out}. */
     public static void allgatherSb2sb(
             Fabric world, Matrix inp, ReplicaGroups replicaGroups, int tpDegree, Matrix out) {
-        into(out, world, inp, Wanted.once(Kind.BESIDE, inp, replicaGroups, tpDegree, 1));
+        into(out, UNTILED, world, inp, replicaGroups, tpDegree, 1);
     }
 
     /** Like {@link #allgatherSb2sb(Fabric, Matrix, ReplicaGroups, int)}, on a GPU. */
     public static Sb2sb<DeviceMatrix> allgatherSb2sb(
             Fabric world, Gpu gpu, DeviceMatrix inp, ReplicaGroups replicaGroups, int tpDegree) {
-        return called(world, gpu, inp, Wanted.once(Kind.BESIDE, inp, replicaGroups, tpDegree, 1));
+        return once(Place.on(gpu), UNTILED, world, inp, replicaGroups, tpDegree, 1);
     }
 
     /**
@@ -137,8 +89,7 @@ public final class Sb2sb<M> implements AutoCloseable {
      */
     public static Sb2sb<Matrix> allgatherSb2sbTiled(
             Fabric world, Matrix inp, ReplicaGroups replicaGroups, int tpDegree, int lnc) {
-        return called(
-                world, inp, Wanted.once(Kind.BESIDE_IN_TILES, inp, replicaGroups, tpDegree, lnc));
+        return once(Place.HOST, TILED, world, inp, replicaGroups, tpDegree, lnc);
     }
 
     /** {@link #allgatherSb2sbTiled(Fabric, Matrix, ReplicaGroups, int, int)} by one program. */
@@ -147,63 +98,45 @@ public final class Sb2sb<M> implements AutoCloseable {
         return allgatherSb2sbTiled(world, inp, replicaGroups, tpDegree, 1);
     }
 
-    /**
-     * Writes {@link #allgatherSb2sbTiled(Fabric, Matrix, ReplicaGroups, int, int)} to {@code out}.
-     */
+    /** Like {@code allgatherSb2sbTiled} on the CPU, into {@code out}. */
     public static void allgatherSb2sbTiled(
-            Fabric world,
-            Matrix inp,
-            ReplicaGroups replicaGroups,
-            int tpDegree,
-            int lnc,
-            Matrix out) {
-        into(out, world, inp, Wanted.once(Kind.BESIDE_IN_TILES, inp, replicaGroups, tpDegree, lnc));
+            Fabric world, Matrix inp, ReplicaGroups groups, int tpDegree, int lnc, Matrix out) {
+        into(out, TILED, world, inp, groups, tpDegree, lnc);
     }
 
-    /** Like {@link #allgatherSb2sbTiled}, on a GPU, where programs are streams. */
+    /** Like {@code allgatherSb2sbTiled} on the CPU; programs are streams of the GPU. */
     public static Sb2sb<DeviceMatrix> allgatherSb2sbTiled(
-            Fabric world,
-            Gpu gpu,
-            DeviceMatrix inp,
-            ReplicaGroups replicaGroups,
-            int tpDegree,
-            int lnc) {
-        return called(
-                world,
-                gpu,
-                inp,
-                Wanted.once(Kind.BESIDE_IN_TILES, inp, replicaGroups, tpDegree, lnc));
+            Fabric world, Gpu gpu, DeviceMatrix inp, ReplicaGroups groups, int tpDegree, int lnc) {
+        return once(Place.on(gpu), TILED, world, inp, groups, tpDegree, lnc);
     }
 
     /** The variant that puts shard below shard: [rows of rank r, K] become [all rows, K]. */
     public static Sb2sb<Matrix> allgatherRows(
             Fabric world, Matrix inp, ReplicaGroups replicaGroups, int tpDegree) {
-        return called(world, inp, Wanted.once(Kind.BELOW, inp, replicaGroups, tpDegree, 1));
+        return once(Place.HOST, ROWS, world, inp, replicaGroups, tpDegree, 1);
     }
 
     /** Like {@link #allgatherRows(Fabric, Matrix, ReplicaGroups, int)}, into {@code out}. */
     public static void allgatherRows(
             Fabric world, Matrix inp, ReplicaGroups replicaGroups, int tpDegree, Matrix out) {
-        into(out, world, inp, Wanted.once(Kind.BELOW, inp, replicaGroups, tpDegree, 1));
+        into(out, ROWS, world, inp, replicaGroups, tpDegree, 1);
     }
 
     /** Like {@link #allgatherRows(Fabric, Matrix, ReplicaGroups, int)}, on a GPU. */
     public static Sb2sb<DeviceMatrix> allgatherRows(
             Fabric world, Gpu gpu, DeviceMatrix inp, ReplicaGroups replicaGroups, int tpDegree) {
-        return called(world, gpu, inp, Wanted.once(Kind.BELOW, inp, replicaGroups, tpDegree, 1));
+        return once(Place.on(gpu), ROWS, world, inp, replicaGroups, tpDegree, 1);
     }
 
-    private static Sb2sb<Matrix> called(Fabric world, Matrix inp, Wanted wanted) {
-        return called(inp, prepare(world, Sb2sb::onHost, wanted));
-    }
-
-    private static Sb2sb<DeviceMatrix> called(
-            Fabric world, Gpu gpu, DeviceMatrix inp, Wanted wanted) {
-        return called(inp, prepare(world, onGpu(gpu), wanted));
-    }
-
-    /** Gathers once and returns what holds the result, still open. */
-    private static <M> Sb2sb<M> called(M inp, Sb2sb<M> gather) {
+    private static <M> Sb2sb<M> once(
+            Place<M> place,
+            Sb2sbLayout layout,
+            Fabric world,
+            M inp,
+            ReplicaGroups groups,
+            int tpDegree,
+            int lnc) {
+        Sb2sb<M> gather = preparedFor(place, layout, world, inp, groups, tpDegree, lnc);
         try {
             gather.call(inp);
             return gather;
@@ -213,11 +146,41 @@ public final class Sb2sb<M> implements AutoCloseable {
         }
     }
 
-    private static void into(Matrix out, Fabric world, Matrix inp, Wanted wanted) {
-        try (Sb2sb<Matrix> gather = prepare(world, Sb2sb::onHost, wanted)) {
+    private static void into(
+            Matrix out,
+            Sb2sbLayout layout,
+            Fabric world,
+            Matrix inp,
+            ReplicaGroups groups,
+            int tpDegree,
+            int lnc) {
+        try (Sb2sb<Matrix> gather =
+                preparedFor(Place.HOST, layout, world, inp, groups, tpDegree, lnc)) {
             gather.checkOrFail("out", out, gather.outRows(), gather.outCols());
             out.copyFrom(gather.call(inp));
         }
+    }
+
+    private static <M> Sb2sb<M> preparedFor(
+            Place<M> place,
+            Sb2sbLayout layout,
+            Fabric world,
+            M inp,
+            ReplicaGroups groups,
+            int tpDegree,
+            int lnc) {
+        Place.Size size = place.size(inp);
+        return prepare(
+                place,
+                layout,
+                world,
+                size.rows(),
+                size.cols(),
+                size.dtype(),
+                groups,
+                tpDegree,
+                lnc,
+                Sb2sbConfig.DEFAULT);
     }
 
     /** Collective: {@link #allgatherSb2sb} of [h, w]. */
@@ -226,13 +189,10 @@ public final class Sb2sb<M> implements AutoCloseable {
             long h,
             long w,
             DType dtype,
-            ReplicaGroups replicaGroups,
+            ReplicaGroups groups,
             int tpDegree,
             Sb2sbConfig config) {
-        return prepare(
-                world,
-                Sb2sb::onHost,
-                new Wanted(Kind.BESIDE, h, w, dtype, replicaGroups, tpDegree, 1, config));
+        return prepare(Place.HOST, UNTILED, world, h, w, dtype, groups, tpDegree, 1, config);
     }
 
     /** Collective: {@link #allgatherSb2sb} of [h, w] on a GPU. */
@@ -242,13 +202,10 @@ public final class Sb2sb<M> implements AutoCloseable {
             long h,
             long w,
             DType dtype,
-            ReplicaGroups replicaGroups,
+            ReplicaGroups groups,
             int tpDegree,
             Sb2sbConfig config) {
-        return prepare(
-                world,
-                onGpu(gpu),
-                new Wanted(Kind.BESIDE, h, w, dtype, replicaGroups, tpDegree, 1, config));
+        return prepare(Place.on(gpu), UNTILED, world, h, w, dtype, groups, tpDegree, 1, config);
     }
 
     /** Collective: {@link #allgatherSb2sbTiled} of [m, k] by {@code lnc} programs. */
@@ -257,15 +214,11 @@ public final class Sb2sb<M> implements AutoCloseable {
             long m,
             long k,
             DType dtype,
-            ReplicaGroups replicaGroups,
+            ReplicaGroups groups,
             int tpDegree,
             int lnc,
             Sb2sbConfig config) {
-        return prepare(
-                world,
-                Sb2sb::onHost,
-                new Wanted(
-                        Kind.BESIDE_IN_TILES, m, k, dtype, replicaGroups, tpDegree, lnc, config));
+        return prepare(Place.HOST, TILED, world, m, k, dtype, groups, tpDegree, lnc, config);
     }
 
     /** Collective: {@link #allgatherSb2sbTiled} of [m, k] on a GPU, where programs are streams. */
@@ -275,15 +228,11 @@ public final class Sb2sb<M> implements AutoCloseable {
             long m,
             long k,
             DType dtype,
-            ReplicaGroups replicaGroups,
+            ReplicaGroups groups,
             int tpDegree,
             int lnc,
             Sb2sbConfig config) {
-        return prepare(
-                world,
-                onGpu(gpu),
-                new Wanted(
-                        Kind.BESIDE_IN_TILES, m, k, dtype, replicaGroups, tpDegree, lnc, config));
+        return prepare(Place.on(gpu), TILED, world, m, k, dtype, groups, tpDegree, lnc, config);
     }
 
     /** Collective: {@link #allgatherRows}; ranks of a group may own different numbers of rows. */
@@ -292,13 +241,10 @@ public final class Sb2sb<M> implements AutoCloseable {
             long rows,
             long cols,
             DType dtype,
-            ReplicaGroups replicaGroups,
+            ReplicaGroups groups,
             int tpDegree,
             Sb2sbConfig config) {
-        return prepare(
-                world,
-                Sb2sb::onHost,
-                new Wanted(Kind.BELOW, rows, cols, dtype, replicaGroups, tpDegree, 1, config));
+        return prepare(Place.HOST, ROWS, world, rows, cols, dtype, groups, tpDegree, 1, config);
     }
 
     /** Collective: {@link #allgatherRows} on a GPU. */
@@ -308,33 +254,48 @@ public final class Sb2sb<M> implements AutoCloseable {
             long rows,
             long cols,
             DType dtype,
-            ReplicaGroups replicaGroups,
+            ReplicaGroups groups,
             int tpDegree,
             Sb2sbConfig config) {
-        return prepare(
-                world,
-                onGpu(gpu),
-                new Wanted(Kind.BELOW, rows, cols, dtype, replicaGroups, tpDegree, 1, config));
+        return prepare(Place.on(gpu), ROWS, world, rows, cols, dtype, groups, tpDegree, 1, config);
     }
 
-    private static AllGatherMatmulBuilder onHost(Fabric group) {
-        return AllGatherMatmul.on(group).sharedResults();
-    }
-
-    private static Function<Fabric, CudaAllGatherMatmulBuilder> onGpu(Gpu gpu) {
-        return group -> CudaAllGatherMatmul.on(group, gpu).sharedResults();
-    }
-
-    private static <M, B extends OperatorBuilder<M, B>> Sb2sb<M> prepare(
-            Fabric world, Function<Fabric, B> operators, Wanted wanted) {
-        Sb2sbRules.world(world);
-        ReplicaGroups groups = wanted.groups();
+    /** Collective: any layout, anywhere. */
+    public static <M> Sb2sb<M> prepare(
+            Place<M> place,
+            Sb2sbLayout layout,
+            Fabric world,
+            long rows,
+            long cols,
+            DType dtype,
+            ReplicaGroups groups,
+            int tpDegree,
+            int lnc,
+            Sb2sbConfig config) {
+        if (world == null) {
+            throw new IllegalArgumentException("no world: expected the fabric of all ranks");
+        }
         Fabric group = world;
         try {
-            Sb2sbRules.groups(world, groups, wanted.tpDegree());
-            wanted.check();
+            checkGroups(world, groups, tpDegree);
+            layout.check(rows, cols, dtype, lnc, config.onChipBytes());
             group = groups.isAll(world.size()) ? world : world.split(groups);
-            return prepare(world, group, operators.apply(group), wanted);
+            OperatorBuilder<M, ?> operator = place.operator(group).sharedResults();
+            int programs = layout.programs(rows, lnc);
+            AllGather<M> gather;
+            Shape shape;
+            if (layout == ROWS) {
+                Shards shards = Shards.of(group.exchange(rows));
+                gather = AllGather.rows(operator, shards, cols, dtype, config.algorithm());
+                shape = new Shape(rows, cols, dtype, shards.totalRows(), cols, programs);
+            } else {
+                boolean inPlace = place == Place.HOST && group.sharesMemory();
+                PlanWriter algorithm = config.byPrograms(programs, inPlace);
+                long tile = layout.tileRows(rows);
+                gather = AllGather.columns(operator, rows, cols, dtype, algorithm, tile);
+                shape = new Shape(rows, cols, dtype, rows, cols * group.size(), programs);
+            }
+            return new Sb2sb<>(world, group, place, shape, gather);
         } catch (RuntimeException | Error e) {
             // Peers with valid arguments must not wait for this rank.
             world.fail(e);
@@ -345,31 +306,15 @@ public final class Sb2sb<M> implements AutoCloseable {
         }
     }
 
-    private static <M, B extends OperatorBuilder<M, B>> Sb2sb<M> prepare(
-            Fabric world, Fabric group, B operator, Wanted wanted) {
-        long rows = wanted.rows();
-        long cols = wanted.cols();
-        DType dtype = wanted.dtype();
-        Sb2sbConfig config = wanted.config();
-        if (wanted.kind() == Kind.BELOW) {
-            Shards shards = Shards.of(group.exchange(rows));
-            Shape shape = new Shape(rows, cols, dtype, shards.totalRows(), cols, 1);
-            return new Sb2sb<>(
-                    world,
-                    group,
-                    shape,
-                    AllGather.rows(operator, shards, cols, dtype, config.algorithm()));
+    /** A rank in no group gathers alone, whatever its tp degree. */
+    private static void checkGroups(Fabric world, ReplicaGroups groups, int tpDegree) {
+        int own = groups.in(world.size()).groupOf(world.rank());
+        int ranks = own < 0 ? tpDegree : groups.groups().get(own).size();
+        if (tpDegree != ranks) {
+            throw new IllegalArgumentException(
+                    "tp_degree is %s, rank %s is in a replica group of %s ranks (%s): expected the ranks of its group"
+                            .formatted(tpDegree, world.rank(), ranks, groups));
         }
-        boolean tiled = wanted.kind() == Kind.BESIDE_IN_TILES;
-        int programs = tiled ? Sb2sbRules.programs(rows, wanted.lnc()) : 1;
-        boolean inPlace = operator instanceof AllGatherMatmulBuilder && group.sharesMemory();
-        PlanWriter algorithm = config.byPrograms(programs, inPlace);
-        long tileRows = tiled ? Sb2sbRules.tileRows(rows) : rows;
-        return new Sb2sb<>(
-                world,
-                group,
-                new Shape(rows, cols, dtype, rows, cols * group.size(), programs),
-                AllGather.columns(operator, rows, cols, dtype, algorithm, tileRows));
     }
 
     /** Rows of the result. */
@@ -410,9 +355,7 @@ public final class Sb2sb<M> implements AutoCloseable {
      * valid until the next call.
      */
     public M call(M inp) {
-        if (inp instanceof Matrix matrix) {
-            checkOrFail("inp", matrix, shape.rows(), shape.cols());
-        }
+        checkOrFail("inp", inp, shape.rows(), shape.cols());
         return gather.call(inp);
     }
 
@@ -431,20 +374,16 @@ public final class Sb2sb<M> implements AutoCloseable {
     }
 
     /** Tells the peers at once if this rank will not gather. */
-    private void checkOrFail(String name, Matrix matrix, long rows, long cols) {
-        try {
-            check(name, matrix, rows, cols);
-        } catch (IllegalArgumentException e) {
+    private void checkOrFail(String name, M matrix, long rows, long cols) {
+        Place.Size size = place.size(matrix);
+        if (!size.is(rows, cols, shape.dtype())) {
+            IllegalArgumentException e =
+                    new IllegalArgumentException(
+                            "%s is %s: expected [%s, %s] %s"
+                                    .formatted(
+                                            name, size.text(), rows, cols, shape.dtype().label()));
             group.fail(e);
             throw e;
-        }
-    }
-
-    private void check(String name, Matrix matrix, long rows, long cols) {
-        if (matrix.rows() != rows || matrix.cols() != cols || matrix.dtype() != shape.dtype()) {
-            throw new IllegalArgumentException(
-                    "%s is %s: expected [%s, %s] %s"
-                            .formatted(name, matrix.describe(), rows, cols, shape.dtype().label()));
         }
     }
 

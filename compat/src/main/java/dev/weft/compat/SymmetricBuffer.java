@@ -20,7 +20,7 @@ import dev.weft.ffi.CudaStreams;
  */
 final class SymmetricBuffer implements AutoCloseable {
 
-    /** Places at which ranks meet; the first two are also the numbers of events. */
+    /** Places of the ranks' barriers; the first two are also the numbers of events. */
     static final int WRITTEN = 1;
 
     static final int READ = 2;
@@ -109,7 +109,7 @@ final class SymmetricBuffer implements AutoCloseable {
      * A barrier, at which all ranks must be at the same place: one that closes must not let another
      * begin to read what it frees. Collective.
      */
-    void meet(int place) {
+    void barrier(int place) {
         for (long other : fabric.exchange(place)) {
             if (other != place) {
                 throw new IllegalStateException(
@@ -136,7 +136,7 @@ final class SymmetricBuffer implements AutoCloseable {
         try {
             // A peer may be about to queue a wait for these events, though its copies, which this
             // rank has waited for, are done; and another process may still have the memory open.
-            meet(CLOSED);
+            barrier(CLOSED);
         } catch (FabricException | IllegalStateException e) {
             // Ranks of one process have nothing open, and after a failure queue nothing more.
             if (PeerPointers.betweenProcesses(fabric)) {

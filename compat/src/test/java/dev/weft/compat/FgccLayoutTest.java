@@ -152,7 +152,8 @@ class FgccLayoutTest {
             for (int row = 0; row < 48; row++) {
                 product.set(row, 1, row);
             }
-            FgccResult<Matrix> result = new FgccResult<>(layout, product, Matrix::rows, null);
+            FgccResult<Matrix> result =
+                    new FgccResult<>(layout, product, Place.HOST, null, () -> {});
             BitSet seen = new BitSet();
             for (int r = 0; r < 4; r++) {
                 for (int l = 0; l < 2; l++) {

@@ -21,9 +21,14 @@ class HelionChecksTest {
         return new DeviceMatrix(ADDRESS, DType.BF16, rows, cols, cols);
     }
 
+    /** No GPU is asked. */
+    private static Place.Size size(DeviceMatrix matrix) {
+        return Place.on(null).size(matrix);
+    }
+
     /** Gathered A of two shards of [6, 8] bf16. */
     private static void gathered(DeviceMatrix matrix) {
-        HelionChecks.gathered("aOut", matrix, bf16(6, 8), 2);
+        HelionChecks.gathered("aOut", size(matrix), size(bf16(6, 8)), 2);
     }
 
     private static Arguments refusal(String says, Executable call) {
@@ -38,10 +43,10 @@ class HelionChecksTest {
                         () -> HelionChecks.shard(6, 0)),
                 refusal(
                         "c is [12, 9] bf16: expected [12, 10] bf16",
-                        () -> HelionChecks.product(bf16(12, 9), 12, 10, DType.BF16)),
+                        () -> HelionChecks.product(size(bf16(12, 9)), 12, 10, DType.BF16)),
                 refusal(
                         "c is [12, 10] bf16: expected [12, 10] fp32",
-                        () -> HelionChecks.product(bf16(12, 10), 12, 10, DType.FP32)),
+                        () -> HelionChecks.product(size(bf16(12, 10)), 12, 10, DType.FP32)),
                 refusal(
                         "aOut is [11, 8] bf16: expected [12, 8] bf16 for 2 shards of [6, 8] bf16",
                         () -> gathered(bf16(11, 8))),
@@ -54,14 +59,14 @@ class HelionChecksTest {
                         () -> gathered(new DeviceMatrix(ADDRESS, DType.BF16, 12, 8, 16))),
                 refusal(
                         "0 splits per rank: expected at least one",
-                        () -> HelionChecks.deviceSplits(6, 8, 2, 0)),
+                        () -> HelionChecks.splits(6, 8, 2, 0)),
                 refusal(
                         "48 elements of [6, 8] in 5 splits: expected a number of splits that"
                                 + " divides them",
-                        () -> HelionChecks.deviceSplits(6, 8, 2, 5)),
+                        () -> HelionChecks.splits(6, 8, 2, 5)),
                 refusal(
                         "2 ranks x 1073741824 splits: expected at most 536870911 chunks",
-                        () -> HelionChecks.deviceSplits(0, 8, 2, 1 << 30)),
+                        () -> HelionChecks.splits(0, 8, 2, 1 << 30)),
                 refusal(
                         "progress for 5 chunks: expected at least 6, 2 ranks x 3 splits",
                         () -> HelionChecks.longEnough(5, 2, 3)),
@@ -80,9 +85,9 @@ class HelionChecksTest {
     @Test
     void whatFitsIsAccepted() {
         HelionChecks.shard(0, 13);
-        HelionChecks.product(bf16(12, 10), 12, 10, DType.BF16);
+        HelionChecks.product(size(bf16(12, 10)), 12, 10, DType.BF16);
         gathered(bf16(12, 8));
-        HelionChecks.deviceSplits(6, 8, 2, 16);
+        HelionChecks.splits(6, 8, 2, 16);
         HelionChecks.longEnough(6, 2, 3);
         HelionChecks.rank(1, 2);
     }

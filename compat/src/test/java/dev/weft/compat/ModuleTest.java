@@ -41,9 +41,11 @@ class ModuleTest {
                     "HelionProgress",
                     "HelionResult",
                     "HelionShared",
+                    "Place",
                     "RingAllGatherMatmul",
                     "Sb2sb",
-                    "Sb2sbConfig");
+                    "Sb2sbConfig",
+                    "Sb2sbLayout");
 
     private static final JavaClasses CALLS =
             new ClassFileImporter()

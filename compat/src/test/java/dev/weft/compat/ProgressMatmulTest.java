@@ -188,39 +188,6 @@ class ProgressMatmulTest {
                         .getMessage());
     }
 
-    @ParameterizedTest
-    @CsvSource({
-        "15, 1, 2, 0, 8, 'A [15, 64] fp16 of 2 ranks in 1 splits each'",
-        "16, 0, 2, 0, 8, 'A [16, 64] fp16 of 2 ranks in 0 splits each'",
-        "16, 3, 2, 0, 8, 'A [16, 64] fp16 of 2 ranks in 3 splits each'",
-        "16, 4, 2, 0, 7, 'progress of 7 words, rank 0: expected at least 8 words'",
-        "16, 4, 2, 2, 8, 'progress of 8 words, rank 2: expected at least 8 words'",
-        "16, 4, 2, -1, 8, 'progress of 8 words, rank -1: expected at least 8 words'",
-    })
-    void splitsWordsAndRanksThatDoNotFitAreRefused(
-            long rows, int splits, int ranks, int rank, int words, String says) {
-        DeviceMatrix a = matrix(rows, 64, DType.FP16);
-        DeviceProgress progress = new DeviceProgress(ADDRESS, words);
-        IllegalArgumentException refusal =
-                assertThrows(
-                        IllegalArgumentException.class,
-                        () -> ProgressMatmul.check(a, progress, splits, ranks, rank));
-        assertTrue(refusal.getMessage().startsWith(says), refusal.getMessage());
-    }
-
-    @ParameterizedTest
-    @CsvSource({"16, 65, 2, 4", "15, 64, 2, 1", "16, 64, 2, 0", "16, 64, 2, 3"})
-    void aGatherThatDoesNotComeOutEvenIsRefused(long rows, long pitch, int ranks, int splits) {
-        DeviceMatrix to = new DeviceMatrix(ADDRESS, DType.FP16, rows, 64, pitch);
-        IllegalArgumentException refusal =
-                assertThrows(
-                        IllegalArgumentException.class,
-                        () -> ProgressGather.partBytes(to, ranks, splits));
-        String says = "gathered A [" + rows + ", 64] fp16 with row pitch " + pitch;
-        assertTrue(refusal.getMessage().startsWith(says), refusal.getMessage());
-        assertEquals(1024, ProgressGather.partBytes(matrix(16, 64, DType.FP16), 2, 4));
-    }
-
     @Test
     void partsArePulledFromTheSuccessorOnAndTheOwnOneLast() {
         List<Integer> sources = new ArrayList<>();

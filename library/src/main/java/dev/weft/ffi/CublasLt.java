@@ -1,7 +1,6 @@
 package dev.weft.ffi;
 
 import static dev.weft.ffi.NativeFunction.hex;
-
 import static java.lang.foreign.ValueLayout.JAVA_FLOAT;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;

@@ -4,7 +4,6 @@ import static dev.weft.ffi.CudaLibrary.ask;
 import static dev.weft.ffi.CudaLibrary.scratch;
 import static dev.weft.ffi.CudaLibrary.words;
 import static dev.weft.ffi.CudaLibrary.wordsInScratch;
-
 import static java.lang.foreign.MemoryLayout.sequenceLayout;
 import static java.lang.foreign.MemoryLayout.structLayout;
 import static java.lang.foreign.ValueLayout.JAVA_BYTE;

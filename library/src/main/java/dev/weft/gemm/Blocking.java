@@ -1,7 +1,6 @@
 package dev.weft.gemm;
 
 import dev.weft.gemm.code.Tiles;
-
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

@@ -4,7 +4,6 @@ import dev.weft.gemm.code.TileCode;
 import dev.weft.gemm.code.Tiles;
 import dev.weft.telemetry.Fallback;
 import dev.weft.tensor.DType;
-
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;

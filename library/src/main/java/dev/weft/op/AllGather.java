@@ -47,8 +47,12 @@ public final class AllGather<M> implements AutoCloseable {
      * Gathers shard below shard on the device that {@code builder} is for, such as a GPU. Nothing
      * has been set on the builder: neither A nor B.
      */
-    public static <M, B extends OperatorBuilder<M, B>> AllGather<M> rows(
-            B builder, Shards shards, long cols, DType dtype, PlanWriter algorithm) {
+    public static <M> AllGather<M> rows(
+            OperatorBuilder<M, ?> builder,
+            Shards shards,
+            long cols,
+            DType dtype,
+            PlanWriter algorithm) {
         return prepare(builder, shards, cols, dtype, algorithm, 0, false);
     }
 
@@ -69,8 +73,13 @@ public final class AllGather<M> implements AutoCloseable {
     }
 
     /** Gathers shards side by side on the device that {@code builder} is for, such as a GPU. */
-    public static <M, B extends OperatorBuilder<M, B>> AllGather<M> columns(
-            B builder, long rows, long cols, DType dtype, PlanWriter algorithm, long chunkRows) {
+    public static <M> AllGather<M> columns(
+            OperatorBuilder<M, ?> builder,
+            long rows,
+            long cols,
+            DType dtype,
+            PlanWriter algorithm,
+            long chunkRows) {
         if (builder.ranks() == 0) {
             throw new IllegalArgumentException(
                     "shards side by side of peers in host memory: expected ranks of a fabric");
@@ -80,8 +89,8 @@ public final class AllGather<M> implements AutoCloseable {
         return prepare(builder, Shards.of(equal), cols, dtype, algorithm, chunkRows, true);
     }
 
-    private static <M, B extends OperatorBuilder<M, B>> AllGather<M> prepare(
-            B builder,
+    private static <M> AllGather<M> prepare(
+            OperatorBuilder<M, ?> builder,
             Shards shards,
             long cols,
             DType dtype,

@@ -1,14 +1,13 @@
 package dev.weft.telemetry;
 
+import java.lang.System.Logger.Level;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import jdk.jfr.Category;
 import jdk.jfr.Event;
 import jdk.jfr.Label;
 import jdk.jfr.Name;
 import jdk.jfr.StackTrace;
-
-import java.lang.System.Logger.Level;
-import java.util.Set;
-import java.util.concurrent.ConcurrentHashMap;
 
 /** A Flight Recorder event: something slower is used instead of what was wanted. Reported once. */
 @Name("dev.weft.Fallback")

@@ -4,10 +4,9 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
-import org.junit.jupiter.api.Test;
-
 import java.lang.foreign.Linker;
 import java.util.Optional;
+import org.junit.jupiter.api.Test;
 
 class BoundLibraryTest {
 

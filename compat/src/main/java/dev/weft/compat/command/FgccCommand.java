@@ -9,7 +9,6 @@ import dev.weft.compat.Fgcc;
 import dev.weft.compat.FgccConfig;
 import dev.weft.compat.FgccResult;
 import dev.weft.compat.command.ProductRun.At;
-import dev.weft.cuda.DeviceMatrix;
 import dev.weft.fabric.ReplicaGroups;
 import dev.weft.gemm.Deviation;
 import dev.weft.plan.Algorithm;
@@ -133,10 +132,10 @@ public final class FgccCommand extends ProductCommand {
     }
 
     @Override
-    SourceCall<Matrix> onHost(At<Matrix, SourceSite.Host> at) {
-        return call(
-                at,
+    <M> SourceCall<M> prepare(At<M> at) {
+        Fgcc<M> fgcc =
                 Fgcc.prepare(
+                        at.site().place(),
                         at.world(),
                         run.m(),
                         run.k(),
@@ -144,26 +143,7 @@ public final class FgccCommand extends ProductCommand {
                         at.b(),
                         run.groups(),
                         forceHbm,
-                        config));
-    }
-
-    @Override
-    SourceCall<DeviceMatrix> onDevice(At<DeviceMatrix, SourceSite.Device> at) {
-        return call(
-                at,
-                Fgcc.prepare(
-                        at.world(),
-                        at.site().gpu(),
-                        run.m(),
-                        run.k(),
-                        run.type(),
-                        at.b(),
-                        run.groups(),
-                        forceHbm,
-                        config));
-    }
-
-    private static <M> SourceCall<M> call(At<M, ? extends SourceSite<M>> at, Fgcc<M> fgcc) {
+                        config);
         at.place(fgcc.operator());
         M lhs = at.site().put(at.shard());
         at.world().barrier();

@@ -1,13 +1,15 @@
 package dev.weft.compat.command;
 
+import static dev.weft.compat.Sb2sbLayout.ROWS;
+import static dev.weft.compat.Sb2sbLayout.TILED;
+import static dev.weft.compat.Sb2sbLayout.UNTILED;
+
 import dev.weft.cli.console.UsageException;
 import dev.weft.cli.options.AlgorithmOption;
 import dev.weft.cli.options.DtypeOption;
 import dev.weft.cli.options.GroupsOption;
 import dev.weft.cli.simulate.PredictedViews;
-import dev.weft.compat.Sb2sb;
 import dev.weft.compat.Sb2sbConfig;
-import dev.weft.compat.command.GatherRun.Kind;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.PlanWriter;
 import dev.weft.plan.cut.Cut;
@@ -123,7 +125,7 @@ public final class GatherCommand extends SourceCommand<GatherRun> {
         }
         return new GatherRun(
                 this,
-                tiled ? Kind.TILED : below ? Kind.ROWS : Kind.UNTILED,
+                tiled ? TILED : below ? ROWS : UNTILED,
                 SourceOptions.size("--h/--m", rows, tiled ? 256 : 128),
                 SourceOptions.size("--w/--k", cols, 512),
                 dtype.type(),
@@ -148,8 +150,8 @@ public final class GatherCommand extends SourceCommand<GatherRun> {
 
     @Override
     PlanSearch search(List<Integer> group) {
-        Cut tiles = new Cut(Math.min(run.m(), Sb2sb.MAX_TILE_ROWS), 0, 0);
-        return search(group, List.of(), 0, run.kind() == Kind.ROWS ? Cut.AUTOMATIC : tiles);
+        long tileRows = run.layout().tileRows(run.m());
+        return search(group, List.of(), 0, tileRows == 0 ? Cut.AUTOMATIC : new Cut(tileRows, 0, 0));
     }
 
     @Override

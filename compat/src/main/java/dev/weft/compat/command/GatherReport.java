@@ -5,6 +5,7 @@ import static dev.weft.report.Text.text;
 import com.fasterxml.jackson.core.JsonGenerator;
 import dev.weft.cli.console.Console;
 import dev.weft.cli.view.Summary;
+import dev.weft.compat.Sb2sbLayout;
 import dev.weft.json.RecordJson;
 import dev.weft.report.CallSpans;
 import dev.weft.report.RunRecord;
@@ -20,6 +21,7 @@ import dev.weft.report.Views;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 
 /**
  * The results of a gather. Its record has one view, comm-only; instead of the unfused call it has
@@ -28,6 +30,12 @@ import java.util.List;
  * @param programs how many programs of a rank have tiles
  */
 record GatherReport(GatherRun run, RunRecord record, int programs) {
+
+    private static final Map<Sb2sbLayout, String> NAMES =
+            Map.of(
+                    Sb2sbLayout.UNTILED, "sb2sb",
+                    Sb2sbLayout.TILED, "sb2sb tiled",
+                    Sb2sbLayout.ROWS, "rows");
 
     private Samples gather() {
         return record.views().commOnly();
@@ -59,7 +67,7 @@ record GatherReport(GatherRun run, RunRecord record, int programs) {
                 "%s AllGather %s (%s, %s, %s in %s%s, [%s, %s] %s each)"
                         .formatted(
                                 exact() ? "[SUCCESS]" : "[FAILED]",
-                                run.kind().text(),
+                                NAMES.get(run.layout()),
                                 record.execution().device(),
                                 record.execution().algorithm(),
                                 SourceCommand.count(record.problem().ranks(), "rank"),
@@ -89,7 +97,7 @@ record GatherReport(GatherRun run, RunRecord record, int programs) {
     }
 
     void write(JsonGenerator json) throws IOException {
-        RecordJson.field(json, "kind", run.kind());
+        RecordJson.field(json, "kind", run.layout());
         json.writeNumberField("ranks", record.problem().ranks());
         json.writeNumberField("groups", run.groups().count());
         json.writeStringField("replicaGroups", run.groups().toString());

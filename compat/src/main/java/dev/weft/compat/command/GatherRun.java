@@ -5,8 +5,7 @@ import dev.weft.cli.run.RankReport;
 import dev.weft.cli.run.ViewTimes;
 import dev.weft.compat.Sb2sb;
 import dev.weft.compat.Sb2sbConfig;
-import dev.weft.cuda.DeviceMatrix;
-import dev.weft.cuda.Gpu;
+import dev.weft.compat.Sb2sbLayout;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.ReplicaGroups;
 import dev.weft.fabric.transport.Transport;
@@ -28,7 +27,7 @@ import java.util.List;
  */
 record GatherRun(
         GatherCommand command,
-        Kind kind,
+        Sb2sbLayout layout,
         long m,
         long k,
         DType type,
@@ -40,35 +39,24 @@ record GatherRun(
 
     private static final int FIRST_CALLS = 2;
 
-    /** Which of the gathers. */
-    enum Kind {
-        UNTILED,
-        TILED,
-        ROWS;
-
-        String text() {
-            return this == ROWS ? "rows" : this == TILED ? "sb2sb tiled" : "sb2sb";
+    @Override
+    public SourceReport run(Fabric world, Progress progress) {
+        try (SourceSite<?> site = SourceSite.of(Transport.of(world), command.mode.cuda())) {
+            return run(world, site, progress);
         }
     }
 
-    @Override
-    public SourceReport run(Fabric world, Progress progress) {
+    private <M> SourceReport run(Fabric world, SourceSite<M> site, Progress progress) {
         int tp = groups.with(world.rank()).size();
-        if (!command.mode.cuda()) {
-            try (Sb2sb<Matrix> gather = onHost(world, tp)) {
-                SourceSite.Host site = new SourceSite.Host(Transport.of(world));
-                return run(world, tp, site, gather, progress);
-            }
-        }
-        try (SourceSite.Device site = new SourceSite.Device(Transport.of(world));
-                Sb2sb<DeviceMatrix> gather = onDevice(world, site.gpu(), tp)) {
+        try (Sb2sb<M> gather =
+                Sb2sb.prepare(site.place(), layout, world, m, k, type, groups, tp, lnc, config)) {
             return run(world, tp, site, gather, progress);
         }
     }
 
     private <M> SourceReport run(
             Fabric world, int tp, SourceSite<M> site, Sb2sb<M> gather, Progress progress) {
-        long seed = command.options.seed;
+        long seed = command.seed;
         int warmup = command.rounds.warmup();
         int iterations = command.rounds.iterations();
         progress.begin("gathering", (long) FIRST_CALLS + warmup + iterations);
@@ -136,22 +124,6 @@ record GatherRun(
         return (tp - 1) * m * k * type.bytes();
     }
 
-    private Sb2sb<Matrix> onHost(Fabric world, int tp) {
-        return switch (kind) {
-            case UNTILED -> Sb2sb.untiled(world, m, k, type, groups, tp, config);
-            case TILED -> Sb2sb.tiled(world, m, k, type, groups, tp, lnc, config);
-            case ROWS -> Sb2sb.rows(world, m, k, type, groups, tp, config);
-        };
-    }
-
-    private Sb2sb<DeviceMatrix> onDevice(Fabric world, Gpu gpu, int tp) {
-        return switch (kind) {
-            case UNTILED -> Sb2sb.untiled(world, gpu, m, k, type, groups, tp, config);
-            case TILED -> Sb2sb.tiled(world, gpu, m, k, type, groups, tp, lnc, config);
-            case ROWS -> Sb2sb.rows(world, gpu, m, k, type, groups, tp, config);
-        };
-    }
-
     /**
      * From the first rank's start to the last one's end if they share a clock, as on one host;
      * otherwise the time of the slowest.
@@ -184,7 +156,7 @@ record GatherRun(
     /** Made from the same data as the inputs, without any gather. */
     private Matrix whole(List<Integer> members, long ofSeed) {
         int tp = members.size();
-        boolean below = kind == Kind.ROWS;
+        boolean below = layout == Sb2sbLayout.ROWS;
         Matrix whole = Matrix.allocate(arena, type, below ? m * tp : m, below ? k : k * tp);
         for (int r = 0; r < tp; r++) {
             Matrix part = below ? whole.rows(r * m, m) : whole.block(0, m, r * k, k);

@@ -1,5 +1,6 @@
 package dev.weft.compat.command;
 
+import dev.weft.cli.run.CudaSite;
 import dev.weft.cli.run.RankReport;
 import dev.weft.cli.run.ViewRounds.Measured;
 import dev.weft.compat.DeviceProgress;
@@ -38,20 +39,20 @@ final class HelionCall<M> implements SourceCall<M> {
      * @param gather makes all chunks ready
      * @param multiply multiplies what has been gathered
      */
-    private record Calls<M>(
+    record Calls<M>(
             String engine,
             HelionShared<M> shared,
             Supplier<HelionResult<M>> whole,
             Supplier<HelionGather> gather,
             Supplier<HelionResult<M>> multiply) {}
 
-    private final At<M, ?> at;
+    private final At<M> at;
     private final int splits;
     private final Calls<M> calls;
     private HelionResult<M> last;
     private Timeline timeline;
 
-    private HelionCall(At<M, ?> at, int splits, Calls<M> calls) {
+    HelionCall(At<M> at, int splits, Calls<M> calls) {
         this.at = at;
         this.splits = splits;
         this.calls = calls;
@@ -62,8 +63,7 @@ final class HelionCall<M> implements SourceCall<M> {
     /**
      * @param config the tiles; null for those that suit the machine
      */
-    static HelionCall<Matrix> onHost(
-            At<Matrix, SourceSite.Host> at, int splits, Helion.Config config) {
+    static Calls<Matrix> onHost(At<Matrix> at, int splits, Helion.Config config) {
         ProductRun run = at.run();
         Fabric group = at.group();
         int rank = group.rank();
@@ -76,50 +76,47 @@ final class HelionCall<M> implements SourceCall<M> {
                 () ->
                         Helion.matmulWithProgress(
                                 aOut, shared, b, true, null, ready, splits, rank, config);
-        Calls<Matrix> calls =
-                new Calls<>(
-                        Gemms.auto(run.type(), run.type()).name(),
-                        shared,
-                        () ->
-                                Helion.allGatherMatmul(
-                                        group, shared, b, true, aOut, null, ready, splits, config),
-                        () -> Helion.copyEngineAllGatherWithProgress(aOut, shared, ready, splits),
-                        () -> new HelionResult.OnHost(aOut, product.get(), Optional.empty()));
-        return new HelionCall<>(at, splits, calls);
+        return new Calls<>(
+                Gemms.auto(run.type(), run.type()).name(),
+                shared,
+                () ->
+                        Helion.allGatherMatmul(
+                                group, shared, b, true, aOut, null, ready, splits, config),
+                () -> Helion.copyEngineAllGatherWithProgress(aOut, shared, ready, splits),
+                () -> new HelionResult.OnHost(aOut, product.get(), Optional.empty()));
     }
 
     /**
      * @param config the tiles; null for those that suit the GPU
      */
-    static HelionCall<DeviceMatrix> onDevice(
-            At<DeviceMatrix, SourceSite.Device> at, int splits, Helion.Config config) {
+    static Calls<DeviceMatrix> onDevice(
+            At<DeviceMatrix> at, CudaSite site, int splits, Helion.Config config) {
         ProductRun run = at.run();
         Fabric group = at.group();
-        Gpu gpu = at.site().gpu();
-        GpuStream stream = at.site().stream();
+        Gpu gpu = site.gpu();
+        GpuStream stream = site.stream();
         int rank = group.rank();
         DeviceMatrix b = at.b();
         HelionShared<DeviceMatrix> shared =
                 HelionCuda.empty(group, gpu, run.m(), run.k(), run.type());
         at.site().copy(at.shard(), shared.local());
-        DeviceProgress ready = at.site().progress(run.ranks() * splits);
-        DeviceMatrix aOut = at.site().allocate(run.type(), run.m() * run.ranks(), run.k());
-        Calls<DeviceMatrix> calls =
-                new Calls<>(
-                        "gated",
-                        shared,
-                        () ->
-                                HelionCuda.allGatherMatmul(
-                                        group, gpu, shared, b, true, aOut, null, ready, splits,
-                                        config, stream),
-                        () ->
-                                HelionCuda.copyEngineAllGatherWithProgress(
-                                        aOut, shared, ready, splits, stream),
-                        () ->
-                                HelionCuda.matmulWithProgress(
-                                        aOut, shared, b, true, null, ready, splits, rank, config,
-                                        stream));
-        return new HelionCall<>(at, splits, calls);
+        int words = run.ranks() * splits;
+        long address = site.allocate((long) words * Integer.BYTES).address();
+        DeviceProgress ready = new DeviceProgress(address, words);
+        DeviceMatrix aOut = site.allocate(run.type(), run.m() * run.ranks(), run.k());
+        return new Calls<>(
+                "gated",
+                shared,
+                () ->
+                        HelionCuda.allGatherMatmul(
+                                group, gpu, shared, b, true, aOut, null, ready, splits, config,
+                                stream),
+                () ->
+                        HelionCuda.copyEngineAllGatherWithProgress(
+                                aOut, shared, ready, splits, stream),
+                () ->
+                        HelionCuda.matmulWithProgress(
+                                aOut, shared, b, true, null, ready, splits, rank, config, stream));
     }
 
     @Override

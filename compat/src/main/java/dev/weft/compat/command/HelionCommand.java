@@ -8,7 +8,6 @@ import dev.weft.cli.options.DtypeOption;
 import dev.weft.cli.options.OptionValues;
 import dev.weft.compat.Helion;
 import dev.weft.compat.command.ProductRun.At;
-import dev.weft.cuda.DeviceMatrix;
 import dev.weft.fabric.ReplicaGroups;
 import dev.weft.gemm.Deviation;
 import dev.weft.json.RecordJson;
@@ -107,7 +106,7 @@ public final class HelionCommand extends ProductCommand {
 
     public HelionCommand() {
         super("weft.helion/1", 8, 0, 1);
-        options.seed = 42;
+        seed = 42;
     }
 
     @Override
@@ -156,13 +155,8 @@ public final class HelionCommand extends ProductCommand {
     }
 
     @Override
-    SourceCall<Matrix> onHost(At<Matrix, SourceSite.Host> at) {
-        return HelionCall.onHost(at, splits, config);
-    }
-
-    @Override
-    SourceCall<DeviceMatrix> onDevice(At<DeviceMatrix, SourceSite.Device> at) {
-        return HelionCall.onDevice(at, splits, config);
+    <M> SourceCall<M> prepare(At<M> at) {
+        return new HelionCall<>(at, splits, at.site().helion(at, splits, config));
     }
 
     /** The example's comparison with the fused operator's result, element by element. */

@@ -6,7 +6,6 @@ import com.fasterxml.jackson.core.JsonGenerator;
 import dev.weft.cli.simulate.SimRules;
 import dev.weft.cli.view.Summary;
 import dev.weft.compat.command.ProductRun.At;
-import dev.weft.cuda.DeviceMatrix;
 import dev.weft.gemm.Deviation;
 import dev.weft.json.RecordJson;
 import dev.weft.plan.Hosts;
@@ -32,11 +31,8 @@ abstract class ProductCommand extends SourceCommand<ProductRun> {
         super(schema, ranks, warmup, iterations);
     }
 
-    /** Prepares the call in host memory. Collective. */
-    abstract SourceCall<Matrix> onHost(At<Matrix, SourceSite.Host> at);
-
-    /** Prepares the call on a GPU. Collective. */
-    abstract SourceCall<DeviceMatrix> onDevice(At<DeviceMatrix, SourceSite.Device> at);
+    /** Prepares the call. Collective. */
+    abstract <M> SourceCall<M> prepare(At<M> at);
 
     /**
      * The source's own rule.
@@ -132,7 +128,7 @@ abstract class ProductCommand extends SourceCommand<ProductRun> {
             throws IOException {
         writeProblem(json);
         json.writeStringField("dtype", run.type().label());
-        json.writeNumberField("seed", options.seed);
+        json.writeNumberField("seed", seed);
         RunRecordJson.measured(record, json);
         json.writeArrayFieldStart("ranks");
         for (SourceReport report : reports) {

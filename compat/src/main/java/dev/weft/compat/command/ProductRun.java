@@ -5,7 +5,6 @@ import dev.weft.cli.launch.Heartbeat;
 import dev.weft.cli.run.ViewRounds;
 import dev.weft.cli.verify.ProductJudge;
 import dev.weft.cli.verify.ProductJudge.Judgement;
-import dev.weft.cuda.DeviceMatrix;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.ReplicaGroups;
 import dev.weft.fabric.transport.Transport;
@@ -23,7 +22,6 @@ import dev.weft.tensor.Matrix;
 import dev.weft.tensor.data.NormalData;
 import java.io.IOException;
 import java.lang.foreign.Arena;
-import java.util.function.Supplier;
 
 /**
  * One rank's part of a command that multiplies what it gathers: generates the inputs from the seed,
@@ -50,8 +48,8 @@ record ProductRun(
      * @param b the rank's own B
      * @param shard the rank's rows of A
      */
-    record At<M, S extends SourceSite<M>>(
-            ProductRun run, Fabric world, Fabric group, S site, M b, Matrix shard) {
+    record At<M>(
+            ProductRun run, Fabric world, Fabric group, SourceSite<M> site, M b, Matrix shard) {
 
         /** The call of a prepared operator, with the shard in place. */
         SourceCall<M> call(Operator<M> operator, long[] shape, String path, Runnable release) {
@@ -107,17 +105,9 @@ record ProductRun(
             Matrix a = source.inputs.computeIfAbsent(groups.groupOf(world.rank()), this::a);
             Matrix b = b(world.rank(), own);
             Matrix shard = sitsOut(world.rank()) ? a : a.rows(member * m, m);
-            if (source.mode.cuda()) {
-                try (SourceSite.Device site = new SourceSite.Device(world)) {
-                    DeviceMatrix there = site.put(b);
-                    At<DeviceMatrix, SourceSite.Device> at =
-                            new At<>(this, world, group, site, there, shard);
-                    return run(at, () -> source.onDevice(at), a, b, progress);
-                }
+            try (SourceSite<?> site = SourceSite.of(world, source.mode.cuda())) {
+                return run(at(world, group, site, b, shard), a, b, progress);
             }
-            At<Matrix, SourceSite.Host> at =
-                    new At<>(this, world, group, new SourceSite.Host(world), b, shard);
-            return run(at, () -> source.onHost(at), a, b, progress);
         } finally {
             if (group != world) {
                 group.close();
@@ -125,17 +115,16 @@ record ProductRun(
         }
     }
 
-    private <M> SourceReport run(
-            At<M, ? extends SourceSite<M>> at,
-            Supplier<SourceCall<M>> preparation,
-            Matrix a,
-            Matrix b,
-            Progress progress)
+    private <M> At<M> at(Fabric world, Fabric group, SourceSite<M> site, Matrix b, Matrix shard) {
+        return new At<>(this, world, group, site, site.put(b), shard);
+    }
+
+    private <M> SourceReport run(At<M> at, Matrix a, Matrix b, Progress progress)
             throws IOException {
         Transport world = Transport.of(at.world());
         SourceSite<M> site = at.site();
         try (Arena own = Arena.ofShared();
-                SourceCall<M> call = preparation.get()) {
+                SourceCall<M> call = source.prepare(at)) {
             ViewRounds.Measured measured;
             Matrix ofOperator;
             try (Operator<M> unfused = prepare(at, a, Algorithm.SEQUENTIAL)) {
@@ -178,8 +167,7 @@ record ProductRun(
     }
 
     /** An operator with the shard in place. Collective. */
-    private <M> Operator<M> prepare(
-            At<M, ? extends SourceSite<M>> at, Matrix a, Algorithm algorithm) {
+    private <M> Operator<M> prepare(At<M> at, Matrix a, Algorithm algorithm) {
         Operator<M> operator =
                 at.site()
                         .operators(at.group())
@@ -193,7 +181,7 @@ record ProductRun(
     }
 
     /** The fused operator's product of the same operands. Collective. */
-    private <M> Matrix fused(At<M, ? extends SourceSite<M>> at, Matrix a, Arena own) {
+    private <M> Matrix fused(At<M> at, Matrix a, Arena own) {
         try (Operator<M> operator = prepare(at, a, Algorithm.MESH_PULL)) {
             M product = operator.callInPlace(View.PIPELINED).product();
             at.world().barrier();
@@ -213,7 +201,7 @@ record ProductRun(
     }
 
     private ProductJudge judge(Matrix a) {
-        return new ProductJudge(shards(a), ownB, source.options.seed);
+        return new ProductJudge(shards(a), ownB, source.seed);
     }
 
     /**
@@ -253,7 +241,7 @@ record ProductRun(
         }
         int ranks = groups.groups().get(group).size();
         Matrix a = Matrix.allocate(arena, type, m * ranks, k);
-        long seed = source.options.seed;
+        long seed = source.seed;
         if (!ownB) {
             new NormalData(seed, 2L * group).fill(a);
             return a;
@@ -265,7 +253,7 @@ record ProductRun(
     }
 
     private Matrix b(int worldRank, Arena own) {
-        long seed = source.options.seed;
+        long seed = source.seed;
         if (ownB) {
             Matrix b = Matrix.allocate(own, type, n, k);
             new NormalData(seed + worldRank, 1).fill(b);

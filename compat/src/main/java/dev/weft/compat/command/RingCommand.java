@@ -5,8 +5,6 @@ import static dev.weft.report.Text.text;
 import com.fasterxml.jackson.core.JsonGenerator;
 import dev.weft.compat.RingAllGatherMatmul;
 import dev.weft.compat.command.ProductRun.At;
-import dev.weft.cuda.DeviceMatrix;
-import dev.weft.cuda.Gpu;
 import dev.weft.fabric.ReplicaGroups;
 import dev.weft.gemm.Deviation;
 import dev.weft.plan.Algorithm;
@@ -108,18 +106,10 @@ public final class RingCommand extends ProductCommand {
     }
 
     @Override
-    SourceCall<Matrix> onHost(At<Matrix, SourceSite.Host> at) {
-        return call(at, RingAllGatherMatmul.prepare(at.group(), run.m(), run.type(), at.b(), lnc));
-    }
-
-    @Override
-    SourceCall<DeviceMatrix> onDevice(At<DeviceMatrix, SourceSite.Device> at) {
-        Gpu gpu = at.site().gpu();
-        return call(
-                at, RingAllGatherMatmul.prepare(at.group(), gpu, run.m(), run.type(), at.b(), lnc));
-    }
-
-    private <M> SourceCall<M> call(At<M, ? extends SourceSite<M>> at, RingAllGatherMatmul<M> ring) {
+    <M> SourceCall<M> prepare(At<M> at) {
+        RingAllGatherMatmul<M> ring =
+                RingAllGatherMatmul.prepare(
+                        at.site().place(), at.group(), run.m(), run.type(), at.b(), lnc);
         at.place(ring.operator());
         long[] shape = {run.ranks(), run.m(), run.cols()};
         return at.call(ring.operator(), shape, "", ring::close);

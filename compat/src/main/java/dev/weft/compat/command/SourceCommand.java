@@ -14,6 +14,8 @@ import dev.weft.cli.options.DeadlineOption;
 import dev.weft.cli.options.ExecutionSpec;
 import dev.weft.cli.options.ExecutionSpec.Launcher;
 import dev.weft.cli.options.LauncherOptions;
+import dev.weft.cli.options.OptionValues;
+import dev.weft.cli.options.ReportOptions;
 import dev.weft.cli.options.RhsOption;
 import dev.weft.cli.options.RoundsOptions;
 import dev.weft.cli.options.RunModeOptions;
@@ -40,12 +42,14 @@ import dev.weft.sim.Machine;
 import dev.weft.sim.Prediction;
 import dev.weft.sim.SimulatedView;
 import java.io.IOException;
+import java.io.PrintWriter;
 import java.lang.foreign.Arena;
 import java.util.List;
 import java.util.Map;
 import java.util.OptionalInt;
 import java.util.function.Function;
 import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Option;
 
 /**
  * A command of a source system: what its ranks do, and where its results go. One process prints and
@@ -59,7 +63,15 @@ abstract class SourceCommand<R extends SourceRun> extends WeftCommand
     private static final RankFile<SourceReport> REPORT =
             new RankFile<>("WEFT_REPORT", "report", SourceReport.class, Integer.MAX_VALUE);
 
-    @Mixin RanksOption ranks;
+    private static final String RANKS = "--n-ranks";
+
+    @Option(
+            names = {"-n", "--ranks", RANKS},
+            paramLabel = "R",
+            description =
+                    "Ranks of the world, 1 to 4096 (default: ${DEFAULT-VALUE}, or as many as were"
+                            + " launched).")
+    int ranks;
 
     @Mixin LauncherOptions launch;
 
@@ -67,7 +79,27 @@ abstract class SourceCommand<R extends SourceRun> extends WeftCommand
 
     @Mixin RoundsOptions rounds;
 
-    @Mixin CallOptions options = new CallOptions();
+    @Option(
+            names = "--seed",
+            paramLabel = "SEED",
+            description = "Seed of the normal data (default: ${DEFAULT-VALUE}).")
+    long seed = 19;
+
+    @Mixin DeadlineOption deadline;
+
+    @Option(
+            names = "--json",
+            paramLabel = "FILE",
+            description = "Write the results as JSON; - is standard output.")
+    String jsonFile;
+
+    @Mixin ReportOptions reports;
+
+    @Option(names = "--ascii", description = "Draw the timeline in plain ASCII.")
+    boolean ascii;
+
+    @Option(names = "--quiet", description = "Print only errors.")
+    boolean quiet;
 
     /** What the options describe, once they have been checked. */
     R run;
@@ -83,7 +115,7 @@ abstract class SourceCommand<R extends SourceRun> extends WeftCommand
      */
     SourceCommand(String schema, int ranks, int warmup, int iterations) {
         this.schema = schema;
-        this.ranks = new RanksOption(ranks);
+        this.ranks = ranks;
         this.rounds = new RoundsOptions(warmup, iterations);
     }
 
@@ -155,16 +187,15 @@ abstract class SourceCommand<R extends SourceRun> extends WeftCommand
     public final Integer call() throws IOException {
         MpiEnvironment mpi = MpiEnvironment.current();
         int mpiRank = mpi.rank().orElse(0);
-        RankJob<SourceReport> job =
-                new RankJob<>(launch, REPORT, options.deadline.value, options.quiet, this);
+        RankJob<SourceReport> job = new RankJob<>(launch, REPORT, deadline.value, quiet, this);
         int count;
         try (Arena arena = Arena.ofShared()) {
             mode.check(spec);
             rounds.check();
             boolean byMpi = launch.startOrJoin() == Launcher.MPI;
             OptionalInt launched = byMpi ? mpi.size() : OptionalInt.empty();
-            boolean decided = launched.isPresent() || job.joins() || ranks.isGiven(spec);
-            count = ranks.of(spec, decided ? launched : ranksOtherwise());
+            boolean decided = launched.isPresent() || job.joins() || areRanksGiven();
+            count = ranks(decided ? launched : ranksOtherwise());
             if (!job.joins()) {
                 prepare(count, arena);
                 if (!mode.simulated() && !byMpi) {
@@ -198,25 +229,25 @@ abstract class SourceCommand<R extends SourceRun> extends WeftCommand
 
     @Override
     public final RankJob.Part<SourceReport> prepare(int count, Arena arena) {
-        run = run(ranks.of(spec, OptionalInt.of(count)), arena);
+        run = run(ranks(OptionalInt.of(count)), arena);
         return run::run;
     }
 
     private void openOutputs() {
-        json = new JsonTarget(options.json, out());
-        files = new ReportFiles(options.reports);
+        json = new JsonTarget(jsonFile, out());
+        files = new ReportFiles(reports);
         new CommandFiles()
                 .reads("--hostfile", launch.hostfile)
                 .readsMachine(mode.machine)
-                .writes("--json", options.json)
-                .writes(options.reports)
+                .writes("--json", jsonFile)
+                .writes(reports)
                 .check();
-        console = new Console(out(), options.quiet || json.toStandardOutput());
+        console = new Console(out(), quiet || json.toStandardOutput());
     }
 
     @Override
     public final int finish(Hosts hosts, List<SourceReport> all) throws IOException {
-        List<SourceReport> reports =
+        List<SourceReport> found =
                 all.stream().filter(report -> !run.sitsOut(report.rank())).toList();
         ExecutionSpec execution =
                 ExecutionSpec.plain(
@@ -225,7 +256,7 @@ abstract class SourceCommand<R extends SourceRun> extends WeftCommand
                         launch.startOrJoin(),
                         rounds.warmup(),
                         rounds.iterations(),
-                        options.deadline.value);
+                        deadline.value);
         RunRecord record =
                 Records.of(
                         problem(all.size()),
@@ -237,7 +268,7 @@ abstract class SourceCommand<R extends SourceRun> extends WeftCommand
                         execution.place().peers(),
                         hosts,
                         all.stream().map(SourceReport::run).toList(),
-                        reports.stream()
+                        found.stream()
                                 .map(SourceReport::judged)
                                 .reduce(Verification::and)
                                 .orElseThrow());
@@ -246,10 +277,42 @@ abstract class SourceCommand<R extends SourceRun> extends WeftCommand
             String machine = slowest.search().machine().name();
             record = record.beside(new RunRecord.Predicted(machine, slowest.views()));
         }
-        tell(record, reports);
-        return CallOptions.exitCode(
-                err(),
-                reports.stream().filter(report -> !report.passed()).map(this::line).toList());
+        tell(record, found);
+        return exitCode(
+                err(), found.stream().filter(report -> !report.passed()).map(this::line).toList());
+    }
+
+    /**
+     * The exit code; prints a failure in one line, even with {@code --quiet}.
+     *
+     * @param failures what is wrong, each in one line
+     */
+    static int exitCode(PrintWriter err, List<String> failures) {
+        if (failures.isEmpty()) {
+            return 0;
+        }
+        int others = failures.size() - 1;
+        String more = others == 0 ? "" : "; and " + others + " more";
+        return ExitCode.ofWrongResult(" (" + failures.getFirst() + more + ")", err);
+    }
+
+    private boolean areRanksGiven() {
+        return spec.commandLine().getParseResult().hasMatchedOption(RANKS);
+    }
+
+    /**
+     * The launcher of ranks decides how many there are; -n may only confirm it.
+     *
+     * @param launched how many were launched, if they were
+     */
+    private int ranks(OptionalInt launched) {
+        OptionValues.ranks(ranks);
+        if (areRanksGiven() && launched.isPresent() && launched.getAsInt() != ranks) {
+            throw new UsageException(
+                    "--n-ranks %s: %s ranks were launched, expected the same number, or no -n",
+                    ranks, launched.getAsInt());
+        }
+        return launched.orElse(ranks);
     }
 
     /** Prints what the machine would do. */
@@ -284,7 +347,7 @@ abstract class SourceCommand<R extends SourceRun> extends WeftCommand
                 RhsOption.label(!run.ownB()),
                 run.ownB(),
                 "normal",
-                options.seed,
+                seed,
                 RunRecord.Problem.lists(run.groups(), count),
                 null,
                 RunRecord.Problem.GATHER,
@@ -302,7 +365,7 @@ abstract class SourceCommand<R extends SourceRun> extends WeftCommand
 
     /** Whether anything besides the summary needs the spans of every rank. */
     private boolean wantsSpans() {
-        return options.json != null || options.reports.wanted() || !console.quiet();
+        return jsonFile != null || reports.wanted() || !console.quiet();
     }
 
     /** Draws the call and writes the requested files. */
@@ -311,14 +374,14 @@ abstract class SourceCommand<R extends SourceRun> extends WeftCommand
             throws IOException {
         CallSpans call = CallSpans.of(record);
         String what = record.simulated() ? "one call" : "a measured call";
-        TimelinePicture.draw(console, what, call, options.ascii);
+        TimelinePicture.draw(console, what, call, ascii);
         json.write(
                 generator -> {
                     generator.writeStringField("schema", schema);
                     generator.writeBooleanField("simulated", record.simulated());
                     content.write(generator);
                 });
-        if (options.reports.wanted()) {
+        if (reports.wanted()) {
             files.write(shown.apply(call), console);
         }
     }

@@ -1,7 +1,9 @@
 package dev.weft.compat.command;
 
 import dev.weft.cli.run.CudaSite;
-import dev.weft.compat.DeviceProgress;
+import dev.weft.compat.Helion;
+import dev.weft.compat.Place;
+import dev.weft.compat.command.ProductRun.At;
 import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.op.CudaAllGatherMatmul;
 import dev.weft.fabric.Fabric;
@@ -37,11 +39,21 @@ interface SourceSite<M> extends AutoCloseable {
     /** Copies {@code bytes} bytes from one place here to another, and waits for it. */
     Runnable plainCopy(long bytes, Arena arena);
 
+    /** The same place, as the sources' calls know it. */
+    Place<M> place();
+
     /** A builder of operators that run here. */
     OperatorBuilder<M, ?> operators(Fabric group);
 
+    /** Helion's calls with memory here; {@code config} may be null. */
+    HelionCall.Calls<M> helion(At<M> at, int splits, Helion.Config config);
+
     @Override
     void close();
+
+    static SourceSite<?> of(Transport world, boolean cuda) {
+        return cuda ? new Device(world) : new Host(world);
+    }
 
     /** A site in host memory. */
     record Host(Transport world) implements SourceSite<Matrix> {
@@ -80,6 +92,16 @@ interface SourceSite<M> extends AutoCloseable {
             return () -> MemorySegment.copy(from, 0, to, 0, bytes);
         }
 
+        @Override
+        public Place<Matrix> place() {
+            return Place.HOST;
+        }
+
+        @Override
+        public HelionCall.Calls<Matrix> helion(At<Matrix> at, int splits, Helion.Config config) {
+            return HelionCall.onHost(at, splits, config);
+        }
+
         /** All groups of the world share the cores. */
         @Override
         public OperatorBuilder<Matrix, ?> operators(Fabric group) {
@@ -95,11 +117,6 @@ interface SourceSite<M> extends AutoCloseable {
 
         Device(Transport world) {
             super(world);
-        }
-
-        /** New words that report chunks, valid until the close. */
-        DeviceProgress progress(int words) {
-            return new DeviceProgress(allocate((long) words * Integer.BYTES).address(), words);
         }
 
         @Override
@@ -121,6 +138,17 @@ interface SourceSite<M> extends AutoCloseable {
                 to.copyFrom(from, stream());
                 stream().synchronize();
             };
+        }
+
+        @Override
+        public Place<DeviceMatrix> place() {
+            return Place.on(gpu());
+        }
+
+        @Override
+        public HelionCall.Calls<DeviceMatrix> helion(
+                At<DeviceMatrix> at, int splits, Helion.Config config) {
+            return HelionCall.onDevice(at, this, splits, config);
         }
 
         @Override

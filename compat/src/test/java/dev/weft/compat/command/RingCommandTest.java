@@ -211,9 +211,9 @@ class RingCommandTest {
     void aFailureIsToldInOneLine() {
         StringWriter text = new StringWriter();
         PrintWriter err = new PrintWriter(text);
-        assertEquals(0, CallOptions.exitCode(err, List.of()));
+        assertEquals(0, SourceCommand.exitCode(err, List.of()));
         assertEquals("", text.toString());
-        assertEquals(ExitCode.FAILED, CallOptions.exitCode(err, List.of("rank 1", "rank 2")));
+        assertEquals(ExitCode.FAILED, SourceCommand.exitCode(err, List.of("rank 1", "rank 2")));
         assertEquals(
                 List.of("weft: verification failed (rank 1; and 1 more)"),
                 text.toString().lines().toList());

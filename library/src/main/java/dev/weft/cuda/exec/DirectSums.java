@@ -356,16 +356,16 @@ public final class DirectSums implements SumRun {
             long bytes = rows * push.from().cols() * finish.type().bytes();
             copies.add(
                     new Span(
-                            Kind.TRANSFER,
-                            rank,
-                            push.peer(),
-                            push.peer(),
-                            -1,
-                            0,
-                            rows,
-                            bytes,
-                            Math.min(doneNs, elapsedNs),
-                            elapsedNs)
+                                    Kind.TRANSFER,
+                                    rank,
+                                    push.peer(),
+                                    push.peer(),
+                                    -1,
+                                    0,
+                                    rows,
+                                    bytes,
+                                    Math.min(doneNs, elapsedNs),
+                                    elapsedNs)
                             .asEstimated());
         }
         if (!copies.isEmpty()) {

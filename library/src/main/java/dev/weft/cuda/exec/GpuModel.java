@@ -6,7 +6,6 @@ import dev.weft.sim.MachineFile;
 import dev.weft.sim.Machines;
 import dev.weft.sim.TileEngine;
 import dev.weft.telemetry.Fallback;
-
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;

@@ -7,7 +7,6 @@ import dev.weft.ffi.Nvrtc;
 import dev.weft.files.PrivateFiles;
 import dev.weft.sim.Machines;
 import dev.weft.telemetry.Fallback;
-
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.System.Logger.Level;

@@ -8,7 +8,6 @@ import dev.weft.ffi.TileRegisters;
 import dev.weft.gemm.code.Arguments.Name;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
-
 import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
