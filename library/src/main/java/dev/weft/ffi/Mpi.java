@@ -1,11 +1,9 @@
 package dev.weft.ffi;
 
 import static dev.weft.ffi.NativeFunction.hex;
-
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 
 import dev.weft.ffi.MpiFamily.Handle;
-
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;

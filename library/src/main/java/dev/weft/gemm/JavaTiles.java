@@ -3,7 +3,6 @@ package dev.weft.gemm;
 import dev.weft.gemm.code.Arguments;
 import dev.weft.gemm.code.Tiles;
 import dev.weft.tensor.DType;
-
 import java.lang.foreign.MemorySegment;
 
 /** Tiles of four rows in Java, for machines that Weft has no machine code for. */

@@ -2,10 +2,9 @@ package dev.weft.gemm;
 
 import static java.nio.ByteOrder.LITTLE_ENDIAN;
 
+import java.lang.foreign.MemorySegment;
 import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.VectorSpecies;
-
-import java.lang.foreign.MemorySegment;
 
 /**
  * Tiles of 4 rows x 2 vectors on the Vector API, for machines that Weft has no machine code for: 8

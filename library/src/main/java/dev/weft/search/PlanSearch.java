@@ -398,14 +398,7 @@ public record PlanSearch(Machine machine, Problem problem) {
         return new Scenario(
                 sums == null
                         ? GatherSteps.of(writer.plans(chunks, candidate.lanes(), hosts()), n)
-                        : new ReduceSteps(
-                                        Reduction.of(writer.label()),
-                                        sums.order(),
-                                        chunks,
-                                        sums.inner(),
-                                        sums.all(),
-                                        hosts())
-                                .plans(),
+                        : sumSteps(Reduction.of(writer.label()), chunks).plans(),
                 sums == null
                         ? Placements.gather(problem.shards(), problem.k(), n)
                         : Placements.reduce(problem.shards(), sums.inner(), n, sums.all()),
@@ -418,6 +411,18 @@ public record PlanSearch(Machine machine, Problem problem) {
                 problem.keepGathered(),
                 problem.workers(),
                 problem.slowRanks());
+    }
+
+    /** In the wanted order, or in its own if it has another, as sequential does. */
+    private ReduceSteps sumSteps(Reduction reduction, Chunks chunks) {
+        Sums sums = problem.sums();
+        return new ReduceSteps(
+                reduction,
+                reduction.gives(sums.order()) ? sums.order() : reduction.order(),
+                chunks,
+                sums.inner(),
+                sums.all(),
+                hosts());
     }
 
     /** What every rank does; proved if Weft has not written it. */

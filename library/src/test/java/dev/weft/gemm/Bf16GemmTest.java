@@ -7,7 +7,6 @@ import static dev.weft.gemm.GemmCases.naive;
 import static dev.weft.gemm.GemmCases.normal;
 import static dev.weft.gemm.GemmCases.normalB;
 import static dev.weft.gemm.GemmCases.product;
-
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -17,14 +16,12 @@ import dev.weft.gemm.code.Bf16Tiles;
 import dev.weft.gemm.code.Tiles;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
-
-import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.function.Executable;
-
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 import java.util.Random;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.function.Executable;
 
 /** What an engine for bf16 promises, on tiles in Java that sum as AMX does. */
 class Bf16GemmTest {

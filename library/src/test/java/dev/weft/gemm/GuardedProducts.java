@@ -5,7 +5,6 @@ import dev.weft.gemm.code.TileCode;
 import dev.weft.gemm.code.Tiles;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
-
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.LinkedHashSet;

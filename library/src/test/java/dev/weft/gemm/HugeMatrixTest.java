@@ -3,23 +3,20 @@ package dev.weft.gemm;
 import static dev.weft.gemm.GemmCases.assertSame;
 import static dev.weft.gemm.GemmCases.naive;
 import static dev.weft.gemm.GemmCases.normal;
-
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
-
-import org.junit.jupiter.api.Tag;
-import org.junit.jupiter.api.Test;
-
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Random;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
 
 /** Matrices of more elements than an int can count. */
 @Tag("long")

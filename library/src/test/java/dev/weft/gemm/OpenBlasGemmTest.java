@@ -10,7 +10,6 @@ import static dev.weft.gemm.GemmCases.normal;
 import static dev.weft.gemm.GemmCases.normalB;
 import static dev.weft.gemm.GemmCases.product;
 import static dev.weft.gemm.GemmCases.productOf16Threads;
-
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -20,15 +19,13 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import dev.weft.ffi.OpenBlas;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
-
-import org.junit.jupiter.api.BeforeEach;
-import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.function.Executable;
-
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 import java.util.Random;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.function.Executable;
 
 /**
  * Bits are compared where operands are small integers, whose sums are exact in any order;

@@ -6,19 +6,16 @@ import static dev.weft.gemm.GemmCases.multiplyInParts;
 import static dev.weft.gemm.GemmCases.normal;
 import static dev.weft.gemm.GemmCases.normalB;
 import static dev.weft.gemm.GemmCases.product;
-
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.gemm.code.Tiles;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
-
-import org.junit.jupiter.api.Test;
-
 import java.lang.foreign.Arena;
 import java.util.Arrays;
 import java.util.Random;
+import org.junit.jupiter.api.Test;
 
 /** What every form of tiles promises, and the fallback's own. */
 class TiledGemmTest extends GemmContract {
