@@ -167,22 +167,22 @@ public final class MpiStart extends Mpirun {
      * @param code its exit code if it ended on its own
      */
     private void tell(String silence, int code) {
-        List<RankFailure> told = ranks.ends();
+        List<RankFailure> failures = ranks.ends();
         boolean caused = processEnds.values().stream().anyMatch(ProcessEnd::cause);
         boolean silent = silence != null && !ranks.starts().isEmpty() && !isStopped;
         String common = ranks.commonEnd(processEnds);
         if (common != null) {
             complain(common);
-        } else if (!told.isEmpty() || caused) {
+        } else if (!failures.isEmpty() || caused) {
             complain(
-                    new FailureDiagnosis(told, processEnds)
+                    new FailureDiagnosis(failures, processEnds)
                             .line()
-                            .orElse(told.isEmpty() ? silence : told.getFirst().message()));
+                            .orElse(failures.isEmpty() ? silence : failures.getFirst().message()));
         } else if (silent) {
             complain(hanging().map(ranks -> ranks + "; " + silence).orElse(silence));
         }
-        if (told.stream().anyMatch(end -> end.report().isPresent())) {
-            FailureTable.lines(count, told, processEnds).stream()
+        if (failures.stream().anyMatch(end -> end.report().isPresent())) {
+            FailureTable.lines(count, failures, processEnds).stream()
                     .map(SafeText::harmless)
                     .forEach(System.err::println);
         }

@@ -166,9 +166,7 @@ final class MpiRun {
                         () ->
                                 steps.verifier(inputs, report, alike, progress)
                                         .verify(
-                                                inputs.problem().gathers()
-                                                        ? all(exact, rank, end)
-                                                        : null,
+                                                all(exact, rank, end),
                                                 all(equal, rank, end),
                                                 all(bound, rank, end),
                                                 rank,

@@ -63,9 +63,7 @@ record RunSteps(
     Verification verify(Inputs inputs, List<RankReport> reports, Progress progress) {
         return verifier(inputs, reports.getFirst(), areAlike(reports), progress)
                 .verify(
-                        inputs.problem().gathers()
-                                ? reports.stream().allMatch(RankReport::gatheredExact)
-                                : null,
+                        reports.stream().allMatch(RankReport::gatheredExact),
                         reports.stream().allMatch(RankReport::keptEqual),
                         reports.stream().allMatch(RankReport::keptWithinBound));
     }

@@ -9,7 +9,6 @@ import dev.weft.cli.data.EpilogueData;
 import dev.weft.cli.data.FolderLock;
 import dev.weft.cli.options.ExecutionSpec;
 import dev.weft.cli.options.ProblemSpec;
-import dev.weft.cli.options.RunModeOptions;
 import dev.weft.cli.options.RunRequest;
 import dev.weft.cli.run.RunOptions.Inputs;
 import dev.weft.cli.simulate.PredictedViews;
@@ -67,7 +66,7 @@ final class SimRun {
 
     /** Refuses what a simulated run does not do, before anything is priced or written. */
     static void check(RunOptions options, ParseResult given) {
-        RunModeOptions.checkSimulated(options.execution.socVersion, given);
+        SimRules.checkSimulated(options.execution.socVersion, given);
         if (options.fromFiles() && Boolean.FALSE.equals(options.verify)) {
             throw new UsageException(
                     "--a %s with --run-mode sim and --no-verify: expected none of the two, since"

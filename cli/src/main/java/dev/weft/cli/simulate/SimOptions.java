@@ -6,7 +6,6 @@ import dev.weft.cli.options.LowerCase;
 import dev.weft.cli.options.OptionValues;
 import dev.weft.cli.options.ProblemSpec;
 import dev.weft.cli.options.RhsOption;
-import dev.weft.cli.options.RunModeOptions;
 import dev.weft.cli.options.TypeName;
 import dev.weft.sim.Machine;
 import dev.weft.tensor.DType;
@@ -64,7 +63,7 @@ final class SimOptions {
     }
 
     Machine machine() {
-        RunModeOptions.requireMachine("a simulation", socVersion);
+        SimRules.requireMachine("a simulation", socVersion);
         return SimRules.machine(socVersion);
     }
 

@@ -4,6 +4,7 @@ import dev.weft.cli.console.UsageException;
 import dev.weft.cli.options.OptionValues;
 import dev.weft.cli.options.ProblemSpec;
 import dev.weft.cli.options.RhsOption;
+import dev.weft.ffi.MpiEnvironment;
 import dev.weft.plan.PlanWriter;
 import dev.weft.plan.Reduction;
 import dev.weft.plan.Reduction.Order;
@@ -15,13 +16,54 @@ import dev.weft.sim.Machine;
 import dev.weft.sim.Machines;
 import dev.weft.tensor.DType;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Map;
 import java.util.stream.Collectors;
+import picocli.CommandLine.ParseResult;
 
 /** What a machine model refuses, before anything is priced or written. */
 public final class SimRules {
 
+    /** Options that say how real ranks are started or multiply. */
+    private static final List<String> OF_REAL_RANKS =
+            List.of(
+                    "--launcher",
+                    "--hostfile",
+                    "--mpi-args",
+                    "--peers",
+                    "--engine",
+                    "--watch",
+                    "--npy",
+                    "--c",
+                    "--block-sizes",
+                    "--num-warps",
+                    "--num-stages");
+
     private SimRules() {}
+
+    /** Refuses to continue without a machine, and lists the available ones. */
+    public static void requireMachine(String what, String machine) {
+        if (machine == null) {
+            throw new UsageException(
+                    "%s needs -v: expected one of %s, here, or a model's .json",
+                    what, String.join(", ", Machines.names()));
+        }
+    }
+
+    /** Refuses what a simulation lacks or cannot use. */
+    public static void checkSimulated(String machine, ParseResult given) {
+        requireMachine("--run-mode sim", machine);
+        if (MpiEnvironment.current().launched()) {
+            throw new UsageException(
+                    "--run-mode sim simulates all ranks in one process: start it without mpirun");
+        }
+        for (String option : OF_REAL_RANKS) {
+            if (given.hasMatchedOption(option)) {
+                throw new UsageException(
+                        option + " is for real ranks: --run-mode sim simulates them, give none");
+            }
+        }
+    }
 
     public static Machine machine(String nameOrPath) {
         try {

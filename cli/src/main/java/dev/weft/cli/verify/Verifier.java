@@ -135,7 +135,7 @@ public final class Verifier {
             boolean keptWithinBound,
             int from,
             int outputs) {
-        found = ofNoRows(gatheredExact, keptEqual, keptWithinBound);
+        found = ofNoRows(problem.gathers() ? gatheredExact : null, keptEqual, keptWithinBound);
         progress.begin("verifying", problem.ranks());
         verified = 0;
         try (Arena arena = Arena.ofShared()) {

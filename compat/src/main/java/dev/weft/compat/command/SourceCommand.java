@@ -18,7 +18,6 @@ import dev.weft.cli.options.OptionValues;
 import dev.weft.cli.options.ReportOptions;
 import dev.weft.cli.options.RhsOption;
 import dev.weft.cli.options.RoundsOptions;
-import dev.weft.cli.options.RunModeOptions;
 import dev.weft.cli.run.CudaRules;
 import dev.weft.cli.run.Records;
 import dev.weft.cli.simulate.PredictedViews;
