@@ -27,7 +27,7 @@ public final class RecordJson {
                 if (value != null) {
                     fields(json, (Record) value);
                 }
-            } else if (!field.omitted() || !isNone(value, field)) {
+            } else if (!field.omitted() || !isNone(value, component)) {
                 json.writeFieldName(component.name());
                 if (field.lines()) {
                     lines(json, (List<?>) value);
@@ -40,11 +40,9 @@ public final class RecordJson {
         }
     }
 
-    private static boolean isNone(Object value, JsonField field) {
-        return value == null
-                || Boolean.FALSE.equals(value)
-                || value instanceof Integer number && number == field.least()
-                || value instanceof Long size && size == field.least();
+    private static boolean isNone(Object value, Component component) {
+        Object none = none(component.type(), component.field().least());
+        return value == null || component.type().isPrimitive() && value.equals(none);
     }
 
     /** Writes one field into the open object. */

@@ -1,6 +1,7 @@
 package dev.weft.cli.simulate;
 
 import dev.weft.cli.console.Progress;
+import dev.weft.json.JsonField;
 import dev.weft.plan.PlanException;
 import dev.weft.plan.Reduction.Order;
 import dev.weft.plan.Shards;
@@ -39,33 +40,42 @@ record Sweep(
     static final long MOST_COMBINATIONS = 10_000;
 
     /**
+     * A row as docs/sweep-record.md has it.
+     *
+     * @param splits null for the machine's default
      * @param price null if the machine cannot do it
-     * @param sequentialNs the cheapest sequential way of the same problem in the sweep's cuts
      * @param best whether nothing in the sweep is faster for the same problem on the same number of
-     *     ranks
+     *     ranks; null if the machine cannot do it
      * @param reason why the machine cannot do it; null if it can
      */
     record Row(
-            Shape shape,
+            @JsonField(flat = true) Shape shape,
             String algorithm,
-            int splits,
-            Price price,
-            double sequentialNs,
-            boolean best,
+            Integer splits,
+            @JsonField(flat = true) Price price,
+            @JsonField(omitted = true) Boolean best,
             String reason) {
 
-        /** NaN if there is nothing to compare. */
-        double speedup() {
-            return price == null ? Double.NaN : sequentialNs / price.ns();
-        }
-
         private Row asBest() {
-            return new Row(shape, algorithm, splits, price, sequentialNs, true, reason);
+            return new Row(shape, algorithm, splits, price, true, null);
         }
     }
 
-    /** How a row's plan is cut, and its time on the machine. */
-    record Price(int chunksPerSource, long chunkRows, int lanes, double ns, double limitFraction) {}
+    /**
+     * How a row's plan is cut, and its time on the machine.
+     *
+     * @param chunks per source
+     * @param sequentialUs the cheapest sequential way of the same problem in the sweep's cuts; NaN
+     *     if there is none
+     */
+    record Price(
+            int chunks,
+            long chunkRows,
+            int lanes,
+            double predictedUs,
+            double sequentialUs,
+            double speedup,
+            double limitFraction) {}
 
     /** What one group of rows is about. */
     record Shape(long m, long k, long n, int ranks) {
@@ -124,7 +134,7 @@ record Sweep(
         }
         own.stream()
                 .filter(row -> row.price() != null)
-                .min(Comparator.comparingDouble(row -> row.price().ns()))
+                .min(Comparator.comparingDouble(row -> row.price().predictedUs()))
                 .ifPresent(best -> own.replaceAll(row -> row == best ? row.asBest() : row));
         rows.addAll(own);
     }
@@ -138,7 +148,8 @@ record Sweep(
     /** What the ranks of a row do, span by span. */
     CallSpans spans(Row row) {
         PlanSearch search = search(row.shape());
-        Candidate candidate = candidate(search, row.algorithm(), row.splits());
+        int split = row.splits() == null ? 0 : row.splits();
+        Candidate candidate = candidate(search, row.algorithm(), split);
         SimTimelines timelines = SimTimelines.of(search, candidate);
         int ranks = row.shape().ranks();
         return CallSpans.of(timelines.ranks(search, candidate), ranks, ranks);
@@ -162,6 +173,7 @@ record Sweep(
 
     private Row row(
             Shape shape, PlanSearch search, String algorithm, int split, double sequentialNs) {
+        Integer splitsGiven = split == 0 ? null : split;
         try {
             Candidate one = search.priced(candidate(search, algorithm, split));
             if (search.problem().sums() == null) {
@@ -173,14 +185,16 @@ record Sweep(
                             one.chunksPerSource(),
                             search.chunkRows(one),
                             search.lanesUsed(one),
-                            one.predictedNs(),
+                            one.predictedNs() / 1e3,
+                            sequentialNs / 1e3,
+                            sequentialNs / one.predictedNs(),
                             PlanAnswer.limitFraction(search, one));
-            return new Row(shape, algorithm, split, price, sequentialNs, false, null);
+            return new Row(shape, algorithm, splitsGiven, price, false, null);
         } catch (PlanException e) {
             // The algorithm itself is wrong, not only this row of it.
             throw e;
         } catch (IllegalArgumentException e) {
-            return new Row(shape, algorithm, split, null, sequentialNs, false, e.getMessage());
+            return new Row(shape, algorithm, splitsGiven, null, null, e.getMessage());
         }
     }
 

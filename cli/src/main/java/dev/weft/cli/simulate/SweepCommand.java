@@ -174,8 +174,8 @@ public final class SweepCommand extends WeftCommand {
     private void trace(SweepReport report, ReportFiles files, Console console) throws IOException {
         Row row =
                 report.rows().stream()
-                        .filter(one -> !Double.isNaN(one.speedup()))
-                        .max(Comparator.comparingDouble(Row::speedup))
+                        .filter(one -> one.price() != null && one.price().speedup() > 0)
+                        .max(Comparator.comparingDouble(one -> one.price().speedup()))
                         .orElseThrow(
                                 () ->
                                         new UsageException(
@@ -192,7 +192,7 @@ public final class SweepCommand extends WeftCommand {
                         shape.n(),
                         shape.ranks(),
                         row.algorithm(),
-                        row.price().chunksPerSource());
+                        row.price().chunks());
         console.info("The trace is of the largest speedup: " + about);
         double flopsPerRow = 2.0 * shape.k() * shape.cols(report.sweep().columnSharded());
         files.trace(report.sweep().spans(row), flopsPerRow, about, console);

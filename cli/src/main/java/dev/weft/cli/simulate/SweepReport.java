@@ -9,10 +9,12 @@ import dev.weft.cli.console.Version;
 import dev.weft.cli.options.ProblemSpec;
 import dev.weft.cli.simulate.Sweep.Price;
 import dev.weft.cli.simulate.Sweep.Row;
-import dev.weft.json.Json;
+import dev.weft.json.RecordJson;
+import dev.weft.json.RecordShape;
 import dev.weft.report.RecordReader;
 import java.io.IOException;
 import java.io.Writer;
+import java.util.ArrayList;
 import java.util.List;
 
 /** A sweep for people, as comma-separated values, and as JSON of docs/sweep-record.md. */
@@ -39,9 +41,9 @@ record SweepReport(Sweep sweep, List<Row> rows) {
                 Long.toString(row.shape().n()),
                 Integer.toString(row.shape().ranks()),
                 row.algorithm(),
-                done ? Integer.toString(price.chunksPerSource()) : "-",
-                done ? text("%.3f", price.ns() / 1e6) : "-",
-                Double.isNaN(row.speedup()) ? "-" : text("%.2fx", row.speedup()),
+                done ? Integer.toString(price.chunks()) : "-",
+                done ? text("%.3f", price.predictedUs() / 1e3) : "-",
+                done && !Double.isNaN(price.speedup()) ? text("%.2fx", price.speedup()) : "-",
                 done ? text("%.1f%%", 100 * price.limitFraction()) : "-",
                 done ? row.best() ? "*" : "" : row.reason());
     }
@@ -50,77 +52,59 @@ record SweepReport(Sweep sweep, List<Row> rows) {
         return SimRules.rhs(!sweep.op().equals(ProblemSpec.GATHER), sweep.columnSharded());
     }
 
+    /** Writes the fields of the rows in the record, with their names in the first line. */
     void writeCsv(Writer writer) throws IOException {
-        writer.write(
-                "m,k,n,ranks,algorithm,splits,chunks,chunkRows,lanes,predictedUs,sequentialUs,"
-                        + "speedup,limitFraction,best,reason\n");
+        List<String> names = new ArrayList<>();
+        addCells(Row.class, null, names, new ArrayList<>());
+        writer.write(String.join(",", names) + '\n');
         for (Row row : rows) {
-            Price price = row.price();
-            boolean done = price != null;
-            Sweep.Shape shape = row.shape();
-            List<Object> cells =
-                    List.of(
-                            shape.m(),
-                            shape.k(),
-                            shape.n(),
-                            shape.ranks(),
-                            row.algorithm(),
-                            row.splits() == 0 ? "" : row.splits(),
-                            done ? price.chunksPerSource() : "",
-                            done ? price.chunkRows() : "",
-                            done ? price.lanes() : "",
-                            done ? price.ns() / 1e3 : "",
-                            Double.isNaN(row.sequentialNs()) ? "" : row.sequentialNs() / 1e3,
-                            Double.isNaN(row.speedup()) ? "" : row.speedup(),
-                            done ? price.limitFraction() : "",
-                            row.best(),
-                            done ? "" : '"' + row.reason().replace("\"", "\"\"") + '"');
-            writer.write(String.join(",", cells.stream().map(String::valueOf).toList()) + '\n');
+            List<String> cells = new ArrayList<>();
+            addCells(Row.class, row, new ArrayList<>(), cells);
+            writer.write(String.join(",", cells) + '\n');
         }
     }
+
+    /**
+     * @param record null for empty cells
+     */
+    private static void addCells(
+            Class<?> type, Record record, List<String> names, List<String> cells) {
+        for (RecordShape.Component component : RecordShape.of(type).components()) {
+            Object value = record == null ? null : component.in(record);
+            if (component.field().flat()) {
+                addCells(component.type(), (Record) value, names, cells);
+                continue;
+            }
+            names.add(component.name());
+            boolean none = value == null || Double.valueOf(Double.NaN).equals(value);
+            boolean quoted = component.name().equals("reason");
+            String text = none ? "" : value.toString();
+            cells.add(none || !quoted ? text : '"' + text.replace("\"", "\"\"") + '"');
+        }
+    }
+
+    /** The record, docs/sweep-record.md. */
+    private record SweepJson(
+            String schema,
+            String weft,
+            String machine,
+            String aDtype,
+            String outDtype,
+            String rhs,
+            String op,
+            List<Row> rows) {}
 
     void writeJson(JsonGenerator json) throws IOException {
-        json.writeStringField("schema", RecordReader.SWEEP);
-        json.writeStringField("weft", Version.number());
-        json.writeStringField("machine", sweep.machine().name());
-        json.writeStringField("aDtype", sweep.aType().label());
-        json.writeStringField("outDtype", sweep.outType().label());
-        json.writeStringField("rhs", rhs());
-        json.writeStringField("op", sweep.op());
-        json.writeArrayFieldStart("rows");
-        for (Row row : rows) {
-            writeJson(json, row);
-        }
-        json.writeEndArray();
-    }
-
-    private static void writeJson(JsonGenerator json, Row row) throws IOException {
-        json.writeStartObject();
-        json.writeNumberField("m", row.shape().m());
-        json.writeNumberField("k", row.shape().k());
-        json.writeNumberField("n", row.shape().n());
-        json.writeNumberField("ranks", row.shape().ranks());
-        json.writeStringField("algorithm", row.algorithm());
-        if (row.splits() == 0) {
-            json.writeNullField("splits");
-        } else {
-            json.writeNumberField("splits", row.splits());
-        }
-        Price price = row.price();
-        if (price != null) {
-            json.writeNumberField("chunks", price.chunksPerSource());
-            json.writeNumberField("chunkRows", price.chunkRows());
-            json.writeNumberField("lanes", price.lanes());
-            json.writeNumberField("predictedUs", price.ns() / 1e3);
-            // Null if there is no sequential call to compare with.
-            Json.numberOrNull(json, "sequentialUs", row.sequentialNs() / 1e3);
-            Json.numberOrNull(json, "speedup", row.speedup());
-            json.writeNumberField("limitFraction", price.limitFraction());
-            json.writeBooleanField("best", row.best());
-            json.writeNullField("reason");
-        } else {
-            json.writeStringField("reason", row.reason());
-        }
-        json.writeEndObject();
+        SweepJson all =
+                new SweepJson(
+                        RecordReader.SWEEP,
+                        Version.number(),
+                        sweep.machine().name(),
+                        sweep.aType().label(),
+                        sweep.outType().label(),
+                        rhs(),
+                        sweep.op(),
+                        rows);
+        RecordJson.fields(json, all);
     }
 }
