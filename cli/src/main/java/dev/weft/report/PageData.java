@@ -41,23 +41,23 @@ public record PageData(String title, Progress progress, List<ShownRun> runs, Swe
 
     /** Runs of the same name are told apart by what they computed, and else by a number. */
     public static PageData comparison(List<ShownRun> runs) {
-        List<ShownRun> told = new ArrayList<>(runs);
+        List<ShownRun> distinct = new ArrayList<>(runs);
         for (UnaryOperator<ShownRun> more :
                 List.<UnaryOperator<ShownRun>>of(
                         run -> run.named(run.name() + ": " + run.subtitle()),
-                        run -> run.named(run.name() + " #" + (told.indexOf(run) + 1)))) {
-            List<String> names = told.stream().map(ShownRun::name).toList();
+                        run -> run.named(run.name() + " #" + (distinct.indexOf(run) + 1)))) {
+            List<String> names = distinct.stream().map(ShownRun::name).toList();
             List<ShownRun> longer =
-                    told.stream()
+                    distinct.stream()
                             .map(
                                     run ->
                                             Collections.frequency(names, run.name()) > 1
                                                     ? more.apply(run)
                                                     : run)
                             .toList();
-            Collections.copy(told, longer);
+            Collections.copy(distinct, longer);
         }
-        return new PageData(runs.size() + " runs compared", null, told, null);
+        return new PageData(runs.size() + " runs compared", null, distinct, null);
     }
 
     public static PageData sweep(String title, Sweep sweep) {

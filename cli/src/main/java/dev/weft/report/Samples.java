@@ -61,14 +61,14 @@ public record Samples(List<Double> us) {
     public double noiseOver(Samples others) {
         double own = noise() / median();
         double other = others.noise() / others.median();
-        double together = own * own + other * other - 2 * agreement(others) * own * other;
-        return median() / others.median() * Math.sqrt(Math.max(0, together));
+        double combined = own * own + other * other - 2 * agreement(others) * own * other;
+        return median() / others.median() * Math.sqrt(Math.max(0, combined));
     }
 
     /** From -1 to 1: whether both are above, or below, their medians in the same rounds. */
     private double agreement(Samples others) {
-        double[] own = sides();
-        double[] other = others.sides();
+        double[] own = signs();
+        double[] other = others.signs();
         double alike = 0;
         for (int i = 0; i < Math.min(own.length, other.length); i++) {
             alike += own[i] * other[i];
@@ -80,7 +80,7 @@ public record Samples(List<Double> us) {
     }
 
     /** By round: 1 above the median, -1 below it. */
-    private double[] sides() {
+    private double[] signs() {
         double median = median();
         return Arrays.stream(values()).map(value -> Math.signum(value - median)).toArray();
     }

@@ -144,12 +144,12 @@ public record ShownRun(
                                     "Shown is what %d of %d ranks did.",
                                     call.ranks().size(), call.members())
                             : "Only the start and the end of the gather are known.";
-            Links untold = new Links(call.worldSize(), false, List.of());
-            return new Analysis(List.of(), List.of(), text, untold, List.of());
+            Links unknown = new Links(call.worldSize(), false, List.of());
+            return new Analysis(List.of(), List.of(), text, unknown, List.of());
         }
 
-        Analysis withAdvice(List<Advice> given) {
-            return new Analysis(critical, shares, idleText, links, List.copyOf(given));
+        Analysis withAdvice(List<Advice> found) {
+            return new Analysis(critical, shares, idleText, links, List.copyOf(found));
         }
     }
 

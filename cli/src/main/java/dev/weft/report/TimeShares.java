@@ -140,8 +140,8 @@ public final class TimeShares {
     public static String text(List<RankShares> ranks, long callNs) {
         Comparator<RankShares> byIdleTime = Comparator.comparingDouble(TimeShares::idleNs);
         RankShares worst = ranks.stream().max(byIdleTime).orElse(null);
-        boolean told = ranks.stream().anyMatch(rank -> rank.parts().size() > 1);
-        if (worst == null || callNs == 0 || !told) {
+        boolean explained = ranks.stream().anyMatch(rank -> rank.parts().size() > 1);
+        if (worst == null || callNs == 0 || !explained) {
             return null;
         }
         double idle = idleNs(worst) / callNs;

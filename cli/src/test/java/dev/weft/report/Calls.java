@@ -177,7 +177,7 @@ final class Calls {
         }
     }
 
-    /** The same on a model of a machine. */
+    /** The same on a model of a machine; direct on one whose ranks share their memory. */
     static CallSpans simulated(String machine, Algorithm algorithm, Shards shards, int splits) {
         Problem problem =
                 new Problem(
@@ -193,7 +193,8 @@ final class Calls {
                         Hosts.one(shards.ranks()),
                         Map.of(),
                         null);
-        PlanSearch search = new PlanSearch(Machines.named(machine), problem);
+        String model = algorithm == Algorithm.DIRECT ? "cpu-100gbe" : machine;
+        PlanSearch search = new PlanSearch(Machines.named(model), problem);
         SimTimelines timelines = SimTimelines.of(search, search.candidate(algorithm));
         RunRecord.Rank[] ranks = new RunRecord.Rank[shards.ranks()];
         for (int rank = 0; rank < ranks.length; rank++) {

@@ -343,30 +343,23 @@ public record DataFolder(Path folder, ProblemSpec spec) {
         // Found once: what was read stays as it is, whatever happens to its file.
         Map<Path, Piece> found = new ConcurrentHashMap<>();
         return new FileOperands(
-                new FileOperands.Pieces() {
-                    @Override
-                    public Piece shard(int rank) {
-                        return found.computeIfAbsent(
-                                shardFile(rank),
-                                file ->
-                                        piece(
-                                                file,
-                                                spec.aType(),
-                                                spec.rows(rank),
-                                                spec.ownK(rank)));
-                    }
-
-                    @Override
-                    public Piece b(int rank) {
-                        long ownK = spec.ownK(rank);
-                        long rows = spec.transposeB() ? spec.cols(rank) : ownK;
-                        long cols = spec.transposeB() ? ownK : spec.cols(rank);
-                        return found.computeIfAbsent(
-                                bFile(firstWithSameB(rank)),
-                                file -> piece(file, spec.bType(), rows, cols));
-                    }
-                },
+                rank -> found.computeIfAbsent(shardFile(rank), file -> shardPiece(file, rank)),
+                rank ->
+                        found.computeIfAbsent(
+                                bFile(firstWithSameB(rank)), file -> bPiece(file, rank)),
                 arena);
+    }
+
+    private Piece shardPiece(Path file, int rank) {
+        return piece(file, spec.aType(), spec.rows(rank), spec.ownK(rank));
+    }
+
+    private Piece bPiece(Path file, int rank) {
+        long k = spec.ownK(rank);
+        long cols = spec.cols(rank);
+        return spec.transposeB()
+                ? piece(file, spec.bType(), cols, k)
+                : piece(file, spec.bType(), k, cols);
     }
 
     private int firstWithSameB(int rank) {

@@ -30,8 +30,8 @@ public record EpilogueData(String text, Matrix bias, Matrix residual) {
         long firstRow = Math.max(0, problem.groupOf(rank)) * problem.m();
         return new EpilogueData(
                 text,
-                made("bias", text, problem, rank, BIAS_STREAM, problem.bType(), 0, 1, arena),
-                made(
+                generated("bias", text, problem, rank, BIAS_STREAM, problem.bType(), 0, 1, arena),
+                generated(
                         "residual",
                         text,
                         problem,
@@ -43,7 +43,7 @@ public record EpilogueData(String text, Matrix bias, Matrix residual) {
                         arena));
     }
 
-    private static Matrix made(
+    private static Matrix generated(
             String step,
             String text,
             ProblemSpec problem,

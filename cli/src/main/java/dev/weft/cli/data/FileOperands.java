@@ -8,12 +8,13 @@ import java.io.UncheckedIOException;
 import java.lang.foreign.Arena;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.IntFunction;
 
 /**
  * Inputs in files, read into memory when they are first needed: shortening a file later does not
  * disturb a run that has read it. Thread-safe.
  */
-public final class FileOperands implements Operands {
+final class FileOperands implements Operands {
 
     /**
      * A block of a matrix in a file.
@@ -43,33 +44,32 @@ public final class FileOperands implements Operands {
         }
     }
 
-    /** Where the inputs of each rank are; equal pieces are read once. */
-    interface Pieces {
-        Piece shard(int worldRank);
-
-        Piece b(int worldRank);
-    }
-
-    private final Pieces pieces;
+    private final IntFunction<Piece> shards;
+    private final IntFunction<Piece> bs;
     private final Arena arena;
     private final Map<Piece, Matrix> kept = new ConcurrentHashMap<>();
 
     /**
+     * Equal pieces are read once.
+     *
+     * @param shards where each rank's part of A is
+     * @param bs where each rank's B is
      * @param arena how long they are kept
      */
-    public FileOperands(Pieces pieces, Arena arena) {
-        this.pieces = pieces;
+    FileOperands(IntFunction<Piece> shards, IntFunction<Piece> bs, Arena arena) {
+        this.shards = shards;
+        this.bs = bs;
         this.arena = arena;
     }
 
     @Override
     public Matrix shard(int worldRank) {
-        return kept.computeIfAbsent(pieces.shard(worldRank), this::read);
+        return kept.computeIfAbsent(shards.apply(worldRank), this::read);
     }
 
     @Override
     public Matrix b(int worldRank) {
-        return kept.computeIfAbsent(pieces.b(worldRank), this::read);
+        return kept.computeIfAbsent(bs.apply(worldRank), this::read);
     }
 
     private Matrix read(Piece piece) {
@@ -80,7 +80,7 @@ public final class FileOperands implements Operands {
 
     @Override
     public void copyShard(int worldRank, Matrix target) {
-        Piece piece = pieces.shard(worldRank);
+        Piece piece = shards.apply(worldRank);
         Matrix own = kept.get(piece);
         if (own == null) {
             piece.read(target);

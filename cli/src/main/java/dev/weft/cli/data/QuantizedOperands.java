@@ -20,7 +20,7 @@ public final class QuantizedOperands implements Operands {
     private final Scaling scaling;
     private final Arena arena;
     private final Map<Integer, Matrix> rows = new ConcurrentHashMap<>();
-    private final Map<Matrix, ScaledMatrix> sides = new ConcurrentHashMap<>();
+    private final Map<Matrix, ScaledMatrix> scaledBs = new ConcurrentHashMap<>();
     private final Map<Integer, Matrix> shards = new ConcurrentHashMap<>();
     private final Map<Matrix, Matrix> wide = new ConcurrentHashMap<>();
 
@@ -59,7 +59,7 @@ public final class QuantizedOperands implements Operands {
 
     /** The rank's B; ranks with the same B share it. */
     public ScaledMatrix scaledB(int worldRank) {
-        return sides.computeIfAbsent(
+        return scaledBs.computeIfAbsent(
                 inputs.b(worldRank),
                 b -> ScaledMatrix.ofB(arena, b, spec.transposeB(), spec.multipliedB(), scaling));
     }

@@ -17,7 +17,7 @@ import java.util.ArrayList;
 import java.util.List;
 
 /** The user's own A and B, whole, in files; ranks read their rows and columns from them. */
-public record UserFiles(ProblemSpec spec, Located a, Located whole) implements FileOperands.Pieces {
+public record UserFiles(ProblemSpec spec, Located a, Located whole) {
 
     private static final String SAFETENSORS = ".safetensors";
 
@@ -178,8 +178,12 @@ public record UserFiles(ProblemSpec spec, Located a, Located whole) implements F
         return !spec.endsWith(".npy") && !spec.contains(SAFETENSORS);
     }
 
-    @Override
-    public Piece shard(int worldRank) {
+    /** The inputs of all ranks, which are kept as long as the arena. */
+    public Operands open(Arena arena) {
+        return new FileOperands(this::shard, this::b, arena);
+    }
+
+    private Piece shard(int worldRank) {
         return new Piece(
                 a,
                 spec.aType(),
@@ -189,8 +193,7 @@ public record UserFiles(ProblemSpec spec, Located a, Located whole) implements F
                 spec.ownK(worldRank));
     }
 
-    @Override
-    public Piece b(int worldRank) {
+    private Piece b(int worldRank) {
         long first = spec.firstCol(worldRank);
         long cols = spec.cols(worldRank);
         long firstK = spec.firstK(worldRank);

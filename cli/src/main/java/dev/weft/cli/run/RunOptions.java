@@ -4,7 +4,6 @@ import dev.weft.cli.console.RunFailedException;
 import dev.weft.cli.console.UsageException;
 import dev.weft.cli.data.CommandFiles;
 import dev.weft.cli.data.DataFolder;
-import dev.weft.cli.data.FileOperands;
 import dev.weft.cli.data.Operands;
 import dev.weft.cli.data.QuantizedOperands;
 import dev.weft.cli.data.UserFiles;
@@ -207,7 +206,7 @@ final class RunOptions {
             UserFiles files = fromFiles() ? UserFiles.open(problem, a, b) : null;
             ProblemSpec spec = files == null ? problem.spec() : files.spec();
             DataFolder folder = new DataFolder(problem.dataDir, spec);
-            Operands plain = files == null ? folder.open(arena) : new FileOperands(files, arena);
+            Operands plain = files == null ? folder.open(arena) : files.open(arena);
             return new Inputs(
                     new RunRequest(spec, how),
                     spec.fp8() == null ? plain : new QuantizedOperands(plain, spec, arena),

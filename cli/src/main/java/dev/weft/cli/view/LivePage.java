@@ -38,13 +38,13 @@ public final class LivePage implements AutoCloseable {
             return null;
         }
         LivePage page = new LivePage(title);
-        String told = "Watch it at " + page.server.address();
+        String address = "Watch it at " + page.server.address();
         if (console.quiet()) {
             // With --quiet, nothing goes to standard output, but the user needs the address.
-            err.println(told);
+            err.println(address);
             err.flush();
         } else {
-            console.info(told);
+            console.info(address);
         }
         return page;
     }
