@@ -72,43 +72,23 @@ public record Problem(
 
     /** A copy with another number of rows, evenly spread. */
     public Problem withRows(long rows) {
-        return new Problem(
-                Shards.even(rows, shards.ranks()),
-                k,
-                columns,
-                aType,
-                outType,
-                keepGathered,
-                workers,
-                lanes,
-                cut,
-                hosts,
-                slowRanks,
-                sums);
+        return with(Shards.even(rows, shards.ranks()), keepGathered, hosts, sums);
     }
 
     /** A copy whose ranks are placed on these hosts. */
     public Problem on(Hosts newHosts) {
-        return new Problem(
-                shards,
-                k,
-                columns,
-                aType,
-                outType,
-                keepGathered,
-                workers,
-                lanes,
-                cut,
-                newHosts,
-                slowRanks,
-                sums);
+        return with(shards, keepGathered, newHosts, sums);
     }
 
     /** A copy whose products are summed. */
     public Problem summed(Sums newSums) {
+        return with(shards, false, hosts, newSums);
+    }
+
+    private Problem with(Shards newShards, boolean keeps, Hosts newHosts, Sums newSums) {
         return new Problem(
-                shards, k, columns, aType, outType, false, workers, lanes, cut, hosts, slowRanks,
-                newSums);
+                newShards, k, columns, aType, outType, keeps, workers, lanes, cut, newHosts,
+                slowRanks, newSums);
     }
 
     /** A way to sum this problem's products. */

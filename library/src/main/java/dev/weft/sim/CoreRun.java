@@ -307,28 +307,28 @@ final class CoreRun extends ProductRun {
             pieces.waiting.remove(this);
             double now = simulation.events.now();
             if (now > waitsSinceNs && simulation.sink != null) {
-                tellWait(now);
+                reportWait(now);
             }
             simulation.events.add(now, this, 0);
         }
 
-        private void tellWait(double now) {
+        private void reportWait(double now) {
             AddTask next = pieces.ready.peek();
             if (product != null) {
                 int owner = product.owner();
-                tellWait(
+                reportWait(
                         owner < 0 ? product.step().waits().get(wait).by() : owner,
                         product.step().firstRow() + doneRows,
                         product.rows() - doneRows,
                         now);
             } else if (next != null) {
                 int by = next.step().waits().getLast().by();
-                tellWait(by, next.step().firstRow(), next.step().into().rows(), now);
+                reportWait(by, next.step().firstRow(), next.step().into().rows(), now);
             }
         }
 
-        private void tellWait(int peer, long firstRow, long count, double now) {
-            tell(SpanSink.Kind.WAIT, track, peer, firstRow, count, waitsSinceNs, now);
+        private void reportWait(int peer, long firstRow, long count, double now) {
+            report(SpanSink.Activity.WAIT, track, peer, firstRow, count, waitsSinceNs, now);
         }
 
         @Override
@@ -346,7 +346,7 @@ final class CoreRun extends ProductRun {
         private void endAdd(double now) {
             if (add.additions() > 0 && simulation.sink != null) {
                 long firstRow = add.step().firstRow();
-                tellWork(firstRow, add.step().into().rows(), now);
+                reportWork(firstRow, add.step().into().rows(), now);
             }
             added(add, addPathNs() + addNs(add));
         }
@@ -354,7 +354,7 @@ final class CoreRun extends ProductRun {
         private void endProduct(double now) {
             lastNs = Math.max(lastNs, now);
             if (simulation.sink != null) {
-                tellWork(product.step().firstRow() + doneRows, rows, now);
+                reportWork(product.step().firstRow() + doneRows, rows, now);
             }
             doneRows += rows;
             if (doneRows == product.rows()) {
@@ -363,8 +363,8 @@ final class CoreRun extends ProductRun {
             }
         }
 
-        private void tellWork(long firstRow, long count, double now) {
-            tell(SpanSink.Kind.COMPUTE, track, rank, firstRow, count, beganNs, now);
+        private void reportWork(long firstRow, long count, double now) {
+            report(SpanSink.Activity.COMPUTE, track, rank, firstRow, count, beganNs, now);
         }
     }
 }

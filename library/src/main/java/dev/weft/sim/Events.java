@@ -17,11 +17,11 @@ final class Events {
 
     private double[] times = new double[64];
     private long[] ranks = new long[64];
-    private Action[] happenings = new Action[64];
+    private Action[] actions = new Action[64];
     private int[] details = new int[64];
     private int size;
     private long added;
-    private long happened;
+    private long processed;
     private double now;
 
     /** The time of the current event. */
@@ -29,25 +29,25 @@ final class Events {
         return now;
     }
 
-    /** How many events have happened. */
-    long happened() {
-        return happened;
+    /** How many events have been processed. */
+    long processed() {
+        return processed;
     }
 
-    void add(double time, Action happening, int detail) {
-        insert(time, added++, happening, detail);
+    void add(double time, Action action, int detail) {
+        insert(time, added++, action, detail);
     }
 
     /** Like {@link #add}, but before all other events of the same time. */
-    void addFirst(double time, Action happening, int detail) {
-        insert(time, added++ - Long.MAX_VALUE, happening, detail);
+    void addFirst(double time, Action action, int detail) {
+        insert(time, added++ - Long.MAX_VALUE, action, detail);
     }
 
-    private void insert(double time, long rank, Action happening, int detail) {
+    private void insert(double time, long rank, Action action, int detail) {
         if (size == times.length) {
             times = Arrays.copyOf(times, 2 * size);
             ranks = Arrays.copyOf(ranks, 2 * size);
-            happenings = Arrays.copyOf(happenings, 2 * size);
+            actions = Arrays.copyOf(actions, 2 * size);
             details = Arrays.copyOf(details, 2 * size);
         }
         int at = size++;
@@ -55,18 +55,18 @@ final class Events {
             move((at - 1) / 2, at);
             at = (at - 1) / 2;
         }
-        put(at, time, rank, happening, detail);
+        put(at, time, rank, action, detail);
     }
 
     /** Runs all events, including those that they add. */
     void run() {
         while (size > 0) {
             now = times[0];
-            Action happening = happenings[0];
+            Action action = actions[0];
             int detail = details[0];
             removeFirst();
-            happened++;
-            happening.run(detail);
+            processed++;
+            action.run(detail);
         }
     }
 
@@ -74,9 +74,9 @@ final class Events {
         size--;
         double time = times[size];
         long rank = ranks[size];
-        Action happening = happenings[size];
+        Action action = actions[size];
         int detail = details[size];
-        happenings[size] = null;
+        actions[size] = null;
         if (size == 0) {
             return;
         }
@@ -91,7 +91,7 @@ final class Events {
             move(child, at);
             at = child;
         }
-        put(at, time, rank, happening, detail);
+        put(at, time, rank, action, detail);
     }
 
     private boolean isBefore(double time, long rank, int other) {
@@ -99,13 +99,13 @@ final class Events {
     }
 
     private void move(int from, int to) {
-        put(to, times[from], ranks[from], happenings[from], details[from]);
+        put(to, times[from], ranks[from], actions[from], details[from]);
     }
 
-    private void put(int at, double time, long rank, Action happening, int detail) {
+    private void put(int at, double time, long rank, Action action, int detail) {
         times[at] = time;
         ranks[at] = rank;
-        happenings[at] = happening;
+        actions[at] = action;
         details[at] = detail;
     }
 }

@@ -54,7 +54,7 @@ final class LaneRun implements Station.Customer, Events.Action {
     private void continueAfter(int wait) {
         double now = simulation.events.now();
         if (now > waitsSinceNs && simulation.sink != null) {
-            tell(SpanSink.Kind.WAIT, awaited(wait), waitsSinceNs, now);
+            report(SpanSink.Activity.WAIT, awaited(wait), waitsSinceNs, now);
         }
         next();
     }
@@ -95,7 +95,7 @@ final class LaneRun implements Station.Customer, Events.Action {
         boolean get = copy.to() == rank;
         double freeNs = now + (get ? route.latencyNs : 0) + overheads.transferUs() * 1e3;
         if (simulation.sink != null) {
-            tell(SpanSink.Kind.TRANSFER, get ? copy.from() : copy.to(), beganNs, freeNs);
+            report(SpanSink.Activity.TRANSFER, get ? copy.from() : copy.to(), beganNs, freeNs);
         }
         simulation.busyUntil(freeNs);
         at++;
@@ -104,9 +104,9 @@ final class LaneRun implements Station.Customer, Events.Action {
         }
     }
 
-    private void tell(SpanSink.Kind kind, int peer, double startNs, double endNs) {
+    private void report(SpanSink.Activity kind, int peer, double startNs, double endNs) {
         CopyTask copy = copies.get(at);
-        boolean moves = kind == SpanSink.Kind.TRANSFER;
+        boolean moves = kind == SpanSink.Activity.TRANSFER;
         simulation.sink.span(
                 rank,
                 track,

@@ -11,12 +11,12 @@ import java.util.function.Function;
 /** Makes a {@link Machine} from the fields of its file. Stateless and thread-safe. */
 final class MachineReader {
 
-    /** The kinds of engine. */
-    enum Kind {
+    /** The types of engine. */
+    enum EngineType {
         TILES,
         CORES;
 
-        static Kind of(Engine engine) {
+        static EngineType of(Engine engine) {
             return engine instanceof TileEngine ? TILES : CORES;
         }
     }
@@ -74,7 +74,7 @@ final class MachineReader {
     }
 
     private static Engine engine(JsonObject fields) {
-        return switch (fields.choice("kind", Kind.values())) {
+        return switch (fields.choice("kind", EngineType.values())) {
             case TILES -> tileEngine(fields);
             case CORES -> coreEngine(fields);
         };

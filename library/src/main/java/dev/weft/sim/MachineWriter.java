@@ -100,7 +100,7 @@ final class MachineWriter {
             case Record record -> {
                 json.writeStartObject();
                 if (record instanceof Engine engine) {
-                    String kind = JsonObject.label(MachineReader.Kind.of(engine));
+                    String kind = JsonObject.label(MachineReader.EngineType.of(engine));
                     json.writeStringField("kind", kind);
                 }
                 fields(record);

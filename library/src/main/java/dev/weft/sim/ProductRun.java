@@ -1,7 +1,7 @@
 package dev.weft.sim;
 
 import dev.weft.plan.step.Step;
-import dev.weft.sim.SpanSink.Kind;
+import dev.weft.sim.SpanSink.Activity;
 import dev.weft.sim.Tasks.AddTask;
 import dev.weft.sim.Tasks.ProductTask;
 import java.util.ArrayList;
@@ -78,7 +78,14 @@ abstract class ProductRun {
     }
 
     /** Reports a wait for {@code peer}, or a product, if spans are wanted. */
-    void tell(Kind kind, String track, int peer, long firstRow, long rows, double from, double to) {
+    void report(
+            Activity kind,
+            String track,
+            int peer,
+            long firstRow,
+            long rows,
+            double from,
+            double to) {
         if (simulation.view != SimulatedView.COMM_ONLY
                 && !simulation.scenario.columns().isEmpty()) {
             simulation.sink.span(

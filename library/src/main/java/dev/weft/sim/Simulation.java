@@ -37,7 +37,7 @@ final class Simulation {
     private final List<LaneRun> lanes = new ArrayList<>();
     private final List<ProductRun> products = new ArrayList<>();
     private final List<Runnable> joins = new ArrayList<>();
-    private long copies;
+    private long transfers;
 
     /** Steps that are not done. */
     private long left;
@@ -86,26 +86,32 @@ final class Simulation {
         for (Worker worker : plan.workers()) {
             if (worker.kind() == Worker.Kind.MULTIPLIER) {
                 programs.add(worker.steps());
-            } else if (view != SimulatedView.COMPUTE_ONLY) {
-                List<Tasks.CopyTask> ofLane = new ArrayList<>();
-                for (Step step : worker.steps()) {
-                    if (step instanceof Step.Copy copy) {
-                        ofLane.add(tasks.copy(copy));
-                    }
-                }
-                lanes.add(new LaneRun(this, plan.rank(), lane, ofLane));
-                copies += ofLane.size();
-                left += ofLane.size();
             }
-            lane += worker.kind() == Worker.Kind.MOVER ? 1 : 0;
             if (view != SimulatedView.COMPUTE_ONLY) {
+                addLane(tasks, plan.rank(), lane, worker.steps());
                 addJoins(tasks, worker.steps());
             }
+            lane += worker.kind() == Worker.Kind.MOVER ? 1 : 0;
         }
         products.add(
                 machine.engine() instanceof TileEngine
                         ? new TileRun(this, tasks, plan.rank(), programs)
                         : new CoreRun(this, tasks, plan.rank(), programs));
+    }
+
+    /** Copies of a multiplier are made beside its products. */
+    private void addLane(Tasks tasks, int rank, int lane, List<Step> steps) {
+        List<Tasks.CopyTask> ofLane = new ArrayList<>();
+        for (Step step : steps) {
+            if (step instanceof Step.Copy copy) {
+                ofLane.add(tasks.copy(copy));
+                transfers += copy.from().rank() == copy.to().rank() ? 0 : 1;
+            }
+        }
+        if (!ofLane.isEmpty()) {
+            lanes.add(new LaneRun(this, rank, lane, ofLane));
+            left += ofLane.size();
+        }
     }
 
     /** Joins take no time, whoever takes them. */
@@ -138,7 +144,10 @@ final class Simulation {
 
     /** A copy has arrived, and is known to have. */
     void arrived(Tasks.CopyTask copy, double ns, double earliestNs) {
-        lastArrivalNs = Math.max(lastArrivalNs, ns);
+        if (copy.from() != copy.to()) {
+            lastArrivalNs = Math.max(lastArrivalNs, ns);
+        }
+        doneNs = Math.max(doneNs, ns);
         if (copy.raise() != null) {
             copy.raise().word().endRow = copy.endRow();
             copy.raise().word().cols = copy.cols();
@@ -197,7 +206,7 @@ final class Simulation {
                 lastProductNs,
                 new Bounds(pathNs, linkNs, computeNs),
                 like.count(),
-                copies,
-                events.happened());
+                transfers,
+                events.processed());
     }
 }

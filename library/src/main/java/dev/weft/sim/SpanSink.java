@@ -4,8 +4,8 @@ package dev.weft.sim;
 @FunctionalInterface
 public interface SpanSink {
 
-    /** The kind of a span. */
-    enum Kind {
+    /** What a rank does in a span. */
+    enum Activity {
         WAIT,
         TRANSFER,
         COMPUTE
@@ -20,7 +20,7 @@ public interface SpanSink {
      * @param firstCol where a copied rectangle begins in its rows
      */
     record Span(
-            Kind kind,
+            Activity kind,
             int peer,
             int to,
             long firstRow,

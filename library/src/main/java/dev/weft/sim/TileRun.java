@@ -77,7 +77,7 @@ final class TileRun extends ProductRun {
         private final double[] freeNs;
 
         private int next;
-        private double toldUntilNs;
+        private double reportedUntilNs;
         private double latestNs;
 
         Units(List<ProductTask> products, String track, double[] freeNs) {
@@ -128,7 +128,7 @@ final class TileRun extends ProductRun {
             lastNs = Math.max(lastNs, endNs);
             latestNs = Math.max(latestNs, endNs);
             if (simulation.sink != null) {
-                tellShare(product, firstNs, workNs / freeNs.length);
+                reportShare(product, firstNs, workNs / freeNs.length);
             }
         }
 
@@ -145,20 +145,20 @@ final class TileRun extends ProductRun {
          * product's tiles: while some have no tile, the track is idle for a part of the time. The
          * last span ends with the last tile.
          */
-        private void tellShare(ProductTask product, double firstNs, double shareNs) {
-            double fromNs = Math.max(firstNs, toldUntilNs);
+        private void reportShare(ProductTask product, double firstNs, double shareNs) {
+            double fromNs = Math.max(firstNs, reportedUntilNs);
             if (next == products.size() - 1) {
                 fromNs = Math.max(fromNs, latestNs - shareNs);
             }
-            toldUntilNs = Math.max(fromNs, Math.min(fromNs + shareNs, latestNs));
-            tell(
-                    SpanSink.Kind.COMPUTE,
+            reportedUntilNs = Math.max(fromNs, Math.min(fromNs + shareNs, latestNs));
+            report(
+                    SpanSink.Activity.COMPUTE,
                     track,
                     rank,
                     product.step().firstRow(),
                     product.rows(),
                     fromNs,
-                    toldUntilNs);
+                    reportedUntilNs);
         }
     }
 

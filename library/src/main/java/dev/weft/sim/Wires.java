@@ -8,8 +8,8 @@ import java.util.Map;
 /** All links, buses and cores of a simulation; those on a transfer's path serve it at once. */
 final class Wires {
 
-    /** Kinds of station, to look them up, within hosts and between them. */
-    private enum Kind {
+    /** Types of station, to look them up, within hosts and between them. */
+    private enum StationType {
         CORES,
         BUS,
         OUT,
@@ -17,7 +17,7 @@ final class Wires {
         LINK
     }
 
-    private record Key(Kind kind, boolean within, int owner, int other) {}
+    private record Key(StationType type, boolean within, int owner, int other) {}
 
     private final Events events;
     private final Machine machine;
@@ -43,14 +43,14 @@ final class Wires {
     /** The cores that {@code rank} shares with the ranks of its host. */
     Station cores(int rank) {
         CoreEngine engine = (CoreEngine) machine.engine();
-        return ofHost(Kind.CORES, rank, engine.capacity());
+        return ofHost(StationType.CORES, rank, engine.capacity());
     }
 
-    private Station ofHost(Kind kind, int rank, double capacity) {
+    private Station ofHost(StationType type, int rank, double capacity) {
         int first = hosts.first(hosts.hostOf(rank));
         // If the ranks of the only host are alike, each simulated one has its share of it.
         int alike = hosts.count() == 1 ? like.ranks() / like.count() : 1;
-        return station(kind, true, like.standIn(first), 0, capacity / alike);
+        return station(type, true, like.standIn(first), 0, capacity / alike);
     }
 
     double slowness(int rank) {
@@ -66,25 +66,7 @@ final class Wires {
         double capacity = wiring.gbps() / laneGbps;
         double rate = within ? copyRate : 1;
         route.begin((bytes + wiring.rampBytes()) / (laneGbps * rate));
-        int fromEnd = within || wiring.portPerRank() ? from : hosts.first(hosts.hostOf(from));
-        int toEnd = within || wiring.portPerRank() ? to : hosts.first(hosts.hostOf(to));
-        int hops = 1;
-        switch (wiring.topology()) {
-            case BUS -> {
-                int alike = like.ranks() / like.count();
-                route.add(
-                        within
-                                ? ofHost(Kind.BUS, from, capacity)
-                                : station(Kind.BUS, false, 0, 0, capacity / alike));
-            }
-            case SWITCH -> {
-                Kind in = wiring.duplex() ? Kind.IN : Kind.OUT;
-                route.add(station(Kind.OUT, within, like.standIn(fromEnd), 0, capacity));
-                route.add(station(in, within, like.standIn(toEnd), 0, capacity));
-            }
-            case MESH -> route.add(pair(within, fromEnd, toEnd, wiring.duplex(), capacity));
-            case RING, TORUS -> hops = walk(wiring, within, from, to, capacity, route);
-        }
+        int hops = from == to ? 0 : addLinks(wiring, within, from, to, capacity, route);
         route.latencyNs = hops * wiring.latencyUs() * 1e3;
         if (wiring.coreGbps() > 0 && machine.engine() instanceof CoreEngine) {
             addCores(
@@ -94,6 +76,32 @@ final class Wires {
                     bytes,
                     route);
         }
+    }
+
+    /** Adds the links, ports or the bus between two ranks; returns the number of hops. */
+    private int addLinks(
+            Wiring wiring, boolean within, int from, int to, double capacity, Route route) {
+        int fromEnd = within || wiring.portPerRank() ? from : hosts.first(hosts.hostOf(from));
+        int toEnd = within || wiring.portPerRank() ? to : hosts.first(hosts.hostOf(to));
+        switch (wiring.topology()) {
+            case BUS -> {
+                int alike = like.ranks() / like.count();
+                route.add(
+                        within
+                                ? ofHost(StationType.BUS, from, capacity)
+                                : station(StationType.BUS, false, 0, 0, capacity / alike));
+            }
+            case SWITCH -> {
+                StationType in = wiring.duplex() ? StationType.IN : StationType.OUT;
+                route.add(station(StationType.OUT, within, like.standIn(fromEnd), 0, capacity));
+                route.add(station(in, within, like.standIn(toEnd), 0, capacity));
+            }
+            case MESH -> route.add(pair(within, fromEnd, toEnd, wiring.duplex(), capacity));
+            case RING, TORUS -> {
+                return walk(wiring, within, from, to, capacity, route);
+            }
+        }
+        return 1;
     }
 
     /** Within a host one core copies; between hosts one core at either end moves the messages. */
@@ -110,7 +118,7 @@ final class Wires {
         int owner = turned ? to : from;
         int other = turned ? from : to;
         int seen = like.seen(other, owner);
-        return station(Kind.LINK, within, like.standIn(owner), seen, capacity);
+        return station(StationType.LINK, within, like.standIn(owner), seen, capacity);
     }
 
     /** Adds the links of the path, the shorter one along each dimension; returns their number. */
@@ -149,16 +157,17 @@ final class Wires {
         return Math.max(1, hops);
     }
 
-    private Station station(Kind kind, boolean within, int owner, int other, double capacity) {
+    private Station station(
+            StationType type, boolean within, int owner, int other, double capacity) {
         return stations.computeIfAbsent(
-                new Key(kind, within, owner, other), key -> new Station(events, capacity));
+                new Key(type, within, owner, other), key -> new Station(events, capacity));
     }
 
     /** The load of the busiest cores, or of the busiest link or bus. */
     double leastNs(boolean cores) {
         double most = 0;
         for (Map.Entry<Key, Station> entry : stations.entrySet()) {
-            if ((entry.getKey().kind() == Kind.CORES) == cores) {
+            if ((entry.getKey().type() == StationType.CORES) == cores) {
                 most = Math.max(most, entry.getValue().leastNs());
             }
         }

@@ -20,7 +20,7 @@ class EventsTest {
         events.run();
         assertEquals(List.of(1, 2, 3), happened);
         assertEquals(30, events.now());
-        assertEquals(3, events.happened());
+        assertEquals(3, events.processed());
     }
 
     @Test
@@ -81,7 +81,7 @@ class EventsTest {
             events.add(random.nextInt(100), again[0], 9);
         }
         events.run();
-        assertEquals(10_000, events.happened());
+        assertEquals(10_000, events.processed());
     }
 
     private void add(double time, int number) {

@@ -32,7 +32,7 @@ class SimulatorPropertyTest {
 
     private record Span(
             int rank,
-            SpanSink.Kind kind,
+            SpanSink.Activity kind,
             int to,
             long firstRow,
             long rows,
@@ -139,7 +139,7 @@ class SimulatorPropertyTest {
             for (List<Span> track : tracks.values()) {
                 double busyNs =
                         track.stream()
-                                .filter(span -> span.kind() == SpanSink.Kind.COMPUTE)
+                                .filter(span -> span.kind() == SpanSink.Activity.COMPUTE)
                                 .mapToDouble(span -> span.endNs() - span.startNs())
                                 .sum();
                 String told = "seed " + seed + ": " + busyNs + " of " + aloneNs;
@@ -168,7 +168,7 @@ class SimulatorPropertyTest {
     void everyRowIsMultipliedOnceByEveryRankWithEveryPartOfTheColumns() {
         for (long seed = 0; seed < CASES; seed++) {
             RandomCase random = RandomCase.of(seed);
-            List<Span> products = spans(random, SpanSink.Kind.COMPUTE);
+            List<Span> products = spans(random, SpanSink.Activity.COMPUTE);
             boolean multiplies =
                     random.view() != SimulatedView.COMM_ONLY
                             && !random.scenario().columns().isEmpty();
@@ -204,7 +204,7 @@ class SimulatorPropertyTest {
             RandomCase random = RandomCase.of(seed);
             TestCall scenario = random.scenario();
             Map<List<Long>, Integer> arrivals = new HashMap<>();
-            for (Span span : spans(random, SpanSink.Kind.TRANSFER)) {
+            for (Span span : spans(random, SpanSink.Activity.TRANSFER)) {
                 arrivals.merge(List.of((long) span.to(), span.firstRow()), 1, Integer::sum);
             }
             boolean transfers =
@@ -233,7 +233,7 @@ class SimulatorPropertyTest {
         return arrivals;
     }
 
-    private static List<Span> spans(RandomCase random, SpanSink.Kind kind) {
+    private static List<Span> spans(RandomCase random, SpanSink.Activity kind) {
         Map<String, List<Span>> tracks = new HashMap<>();
         random.runEveryRank(byTrack(tracks));
         return tracks.values().stream()

@@ -12,7 +12,15 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Hosts;
+import dev.weft.plan.step.Buffer;
+import dev.weft.plan.step.Part;
+import dev.weft.plan.step.Placement;
+import dev.weft.plan.step.Placement.OfRank;
+import dev.weft.plan.step.Placement.Range;
+import dev.weft.plan.step.StepPlanBuilder;
+import dev.weft.tensor.DType;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
 import org.junit.jupiter.api.Test;
@@ -430,5 +438,45 @@ class SimulatorTest {
 
     private static void assertNs(double expected, double actual) {
         assertEquals(expected, actual, 1e-6);
+    }
+
+    /** A core copies a block within its own memory in 1000, and multiplies it in 100 meanwhile. */
+    @Test
+    void copiesWithinARankUseNoLink() {
+        Placement placement =
+                new Placement(
+                        4,
+                        8,
+                        4,
+                        List.of(
+                                new OfRank(
+                                        new Range(0, 4),
+                                        new Range(0, 8),
+                                        new Range(0, 8),
+                                        new Range(0, 4))));
+        StepPlanBuilder builder = new StepPlanBuilder(placement);
+        Part kept = builder.buffer(0, "kept", Buffer.Kind.ROWS, 4, 8);
+        builder.copy(0, 0, builder.a(0), kept);
+        builder.multiply(0, 0, builder.a(0), builder.b(0), builder.c(0), false);
+        Machine machine = machine(cores(2, 2), Toy.copies());
+        Prediction call =
+                Simulator.run(
+                        machine,
+                        new Scenario(
+                                builder.build(),
+                                placement,
+                                1,
+                                false,
+                                Hosts.one(1),
+                                DType.FP16,
+                                DType.FP32,
+                                List.of(4L),
+                                false,
+                                0,
+                                Map.of()),
+                        SimulatedView.PIPELINED);
+        assertNs(5000 + 1000 + Toy.AFTER_NS - Toy.LATENCY_NS, call.ns());
+        assertEquals(0, call.transfers());
+        assertEquals(0, call.arrivedNs());
     }
 }

@@ -236,7 +236,7 @@ class SumSimulationTest {
                 call(Reduction.CHAIN, true, parts(2), 0, 4),
                 SimulatedView.PIPELINED,
                 (rank, track, span) -> {
-                    if (span.kind() == SpanSink.Kind.WAIT) {
+                    if (span.kind() == SpanSink.Activity.WAIT) {
                         spans.add(span);
                     }
                 });

@@ -39,7 +39,7 @@ final class Faults {
 
     /** Asked once for each signal. */
     boolean isLost(Word word, int value) {
-        if (word.kind() == Word.Kind.LOCAL || signals++ != lost) {
+        if (word.role() == Word.Role.LOCAL || signals++ != lost) {
             return false;
         }
         lostSignal = new Wait(word, value, 0);

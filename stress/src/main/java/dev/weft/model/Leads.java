@@ -10,7 +10,7 @@ import java.util.Map;
 final class Leads {
 
     private boolean allowed = true;
-    private final Map<Word.Kind, Integer> most = new EnumMap<>(Word.Kind.class);
+    private final Map<Word.Role, Integer> most = new EnumMap<>(Word.Role.class);
 
     /** Of no state yet. */
     Leads() {}
@@ -37,7 +37,7 @@ final class Leads {
     }
 
     private static boolean concerns(Action step) {
-        return step.waits().stream().anyMatch(wait -> wait.word().kind() != Word.Kind.LOCAL);
+        return step.waits().stream().anyMatch(wait -> wait.word().role() != Word.Role.LOCAL);
     }
 
     private void look(Model model, int[] at, int thread) {
@@ -46,17 +46,17 @@ final class Leads {
             return;
         }
         for (Wait wait : next.waits()) {
-            if (wait.word().kind() != Word.Kind.LOCAL) {
+            if (wait.word().role() != Word.Role.LOCAL) {
                 int lead = wait.word().value(at) - wait.value();
                 allowed &= lead <= wait.mostAhead();
-                most.merge(wait.word().kind(), lead, Math::max);
+                most.merge(wait.word().role(), lead, Math::max);
             }
         }
     }
 
     /** The largest, or -1 where nobody awaits such a word. */
-    int of(Word.Kind kind) {
-        return Math.max(-1, most.getOrDefault(kind, -1));
+    int of(Word.Role role) {
+        return Math.max(-1, most.getOrDefault(role, -1));
     }
 
     /**

@@ -93,22 +93,22 @@ final class Protocol {
 
     private Doer addThread(int rank, String name) {
         scripts.add(new Script(scripts.size(), name, faults));
-        return new Doer(rank, scripts.getLast(), new Word(Word.Kind.LOCAL, "end of " + name, 0));
+        return new Doer(rank, scripts.getLast(), new Word(Word.Role.LOCAL, "end of " + name, 0));
     }
 
     private void addWords() {
         int before = setting.firstCall() - 1;
         for (int rank = 0; rank < setting.ranks(); rank++) {
-            starts.add(new Word(Word.Kind.START, "start[" + rank + "]", before));
-            rounds.add(new Word(Word.Kind.LOCAL, "team[" + rank + "]", before));
-            finishes.add(new Word(Word.Kind.LOCAL, "finish[" + rank + "]", before));
+            starts.add(new Word(Word.Role.START, "start[" + rank + "]", before));
+            rounds.add(new Word(Word.Role.LOCAL, "team[" + rank + "]", before));
+            finishes.add(new Word(Word.Role.LOCAL, "finish[" + rank + "]", before));
         }
         for (Signal signal : setting.words()) {
             words.computeIfAbsent(
                     new Place(signal.rank(), signal.word()),
                     place ->
                             new Word(
-                                    Word.Kind.SIGNAL,
+                                    Word.Role.SIGNAL,
                                     "word[%d][%d]".formatted(place.rank(), place.word()),
                                     before * stride));
         }

@@ -184,9 +184,9 @@ public final class ProveCommand implements Callable<Integer> {
     /** Of start words and signals; a dash where nobody awaits any. */
     private static String describe(Leads leads) {
         StringBuilder text = new StringBuilder();
-        for (Word.Kind kind : Word.Kind.values()) {
-            if (kind != Word.Kind.LOCAL) {
-                int lead = leads.of(kind);
+        for (Word.Role role : Word.Role.values()) {
+            if (role != Word.Role.LOCAL) {
+                int lead = leads.of(role);
                 text.append(text.isEmpty() ? "" : " ").append(lead < 0 ? "-" : lead);
             }
         }

@@ -4,7 +4,7 @@ package dev.weft.model;
 final class Word {
 
     /** What a word tells. */
-    enum Kind {
+    enum Role {
         /** Which call a rank has started. */
         START,
         /** What steps are done. */
@@ -13,16 +13,16 @@ final class Word {
         LOCAL
     }
 
-    private final Kind kind;
+    private final Role role;
     private final History history;
 
-    Word(Kind kind, String name, int initial) {
-        this.kind = kind;
+    Word(Role role, String name, int initial) {
+        this.role = role;
         this.history = new History(name, initial);
     }
 
-    Kind kind() {
-        return kind;
+    Role role() {
+        return role;
     }
 
     /** From {@code at} steps of the thread on, the word holds {@code value}. */

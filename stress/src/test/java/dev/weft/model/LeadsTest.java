@@ -19,11 +19,11 @@ class LeadsTest {
         Leads seen = new Leads();
         new Explorer(model, Search.EVERY_STEP, 2_000_000, at -> seen.look(model, at)).run();
         Leads leads = Leads.of(model);
-        for (Word.Kind kind : Word.Kind.values()) {
-            assertEquals(seen.of(kind), leads.of(kind), kind.name());
+        for (Word.Role role : Word.Role.values()) {
+            assertEquals(seen.of(role), leads.of(role), role.name());
         }
         assertTrue(leads.areAllowed());
-        assertEquals(1, leads.of(Word.Kind.START));
+        assertEquals(1, leads.of(Word.Role.START));
     }
 
     @Test

@@ -10,7 +10,7 @@ import org.junit.jupiter.api.Test;
 class WordTest {
 
     private static Word word(int initial) {
-        return new Word(Word.Kind.SIGNAL, "flag", initial);
+        return new Word(Word.Role.SIGNAL, "flag", initial);
     }
 
     @Test
