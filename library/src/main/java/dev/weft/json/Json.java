@@ -5,6 +5,7 @@ import com.fasterxml.jackson.core.JsonFactoryBuilder;
 import com.fasterxml.jackson.core.JsonGenerator;
 import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.core.PrettyPrinter;
+import com.fasterxml.jackson.core.StreamReadConstraints;
 import com.fasterxml.jackson.core.StreamReadFeature;
 import java.io.IOException;
 import java.io.InputStream;
@@ -14,6 +15,10 @@ import java.util.stream.IntStream;
 /** Parsers and generators of JSON, all configured alike. Thread-safe. */
 public final class Json {
 
+    /** Far more than any record has: where a value lies is told by a path as long as it is deep. */
+    private static final StreamReadConstraints SHALLOW =
+            StreamReadConstraints.builder().maxNestingDepth(32).build();
+
     private static final JsonFactory JSON = strict().build();
 
     private Json() {}
@@ -21,6 +26,7 @@ public final class Json {
     /** Settings of parsers that refuse a repeated name, which readers would treat differently. */
     public static JsonFactoryBuilder strict() {
         return new JsonFactoryBuilder()
+                .streamReadConstraints(SHALLOW)
                 .enable(StreamReadFeature.STRICT_DUPLICATE_DETECTION)
                 // Names from outside would stay in the JVM's own table.
                 .disable(JsonFactory.Feature.INTERN_FIELD_NAMES);
