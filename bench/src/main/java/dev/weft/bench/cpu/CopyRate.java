@@ -34,12 +34,12 @@ final class CopyRate {
         try (Arena arena = Arena.ofShared();
                 ExecutorService threads = Executors.newFixedThreadPool(cores)) {
             MemorySegment source = arena.allocate(matrixBytes, ALIGNMENT_BYTES);
-            CyclicBarrier together = new CyclicBarrier(cores);
+            CyclicBarrier barrier = new CyclicBarrier(cores);
             List<Callable<long[]>> copiers = new ArrayList<>();
             for (int core = 0; core < cores; core++) {
                 MemorySegment target = arena.allocate(matrixBytes, ALIGNMENT_BYTES);
                 long first = matrixBytes / chunkBytes * core / cores * chunkBytes;
-                copiers.add(() -> copy(source, target, first, chunkBytes, together));
+                copiers.add(() -> copy(source, target, first, chunkBytes, barrier));
             }
             long[] ns =
                     threads.invokeAll(copiers).stream()
@@ -56,11 +56,11 @@ final class CopyRate {
             MemorySegment target,
             long first,
             long chunkBytes,
-            CyclicBarrier together)
+            CyclicBarrier barrier)
             throws InterruptedException, BrokenBarrierException {
         long[] ns = new long[PASSES];
         for (int pass = -WARMUP_PASSES; pass < PASSES; pass++) {
-            together.await();
+            barrier.await();
             long startNs = System.nanoTime();
             copyChunks(source, target, first, source.byteSize(), chunkBytes);
             copyChunks(source, target, 0, first, chunkBytes);

@@ -41,11 +41,11 @@ final class FmaPeak implements AutoCloseable {
                     OPERAND_BYTES / ((TILES * tiles.rows() + tiles.cols()) * Float.BYTES));
     private final int threads;
     private final ExecutorService workers;
-    private final CyclicBarrier together;
+    private final CyclicBarrier barrier;
 
     FmaPeak(int threads) {
         this.threads = threads;
-        this.together = new CyclicBarrier(threads);
+        this.barrier = new CyclicBarrier(threads);
         this.workers =
                 Executors.newFixedThreadPool(
                         threads, Thread.ofPlatform().daemon().name("weft-fma-", 0).factory());
@@ -84,7 +84,7 @@ final class FmaPeak implements AutoCloseable {
             MemorySegment sums = floats(arena, TILES * tiles.rows() * tiles.cols());
             Arguments arguments = new Arguments(arena.allocate(Arguments.BYTES, 8));
             long pitch = (long) tiles.cols() * Float.BYTES;
-            together.await();
+            barrier.await();
             long startNs = System.nanoTime();
             for (int call = 0; call < CALLS; call++) {
                 tiles.sum(

@@ -38,20 +38,20 @@ final class GatherCase implements BenchCase {
     @Override
     public void run(Settings settings, Sink sink)
             throws SkippedException, IOException, InterruptedException {
-        for (Mpi.Kind kind : Mpi.Kind.values()) {
-            List<String> way = Mpi.startAnyway(kind, settings.folder()).orElse(null);
+        for (Mpi.Implementation mpi : Mpi.Implementation.values()) {
+            List<String> way = Mpi.startAnyway(mpi, settings.folder()).orElse(null);
             if (way == null) {
-                sink.skipped(ITEM, "no mpirun of " + kind.label());
+                sink.skipped(ITEM, "no mpirun of " + mpi.label());
                 continue;
             }
             for (int ranks : settings.quick() ? new int[] {2} : new int[] {2, 4, SOURCE_RANKS}) {
-                measure(settings, sink, kind, way, ranks);
+                measure(settings, sink, mpi, way, ranks);
             }
         }
     }
 
     private static void measure(
-            Settings settings, Sink sink, Mpi.Kind kind, List<String> way, int ranks)
+            Settings settings, Sink sink, Mpi.Implementation mpi, List<String> way, int ranks)
             throws IOException, InterruptedException {
         List<String> arguments = new ArrayList<>(List.of("bench", GatherRanksCommand.NAME));
         if (settings.quick()) {
@@ -69,13 +69,13 @@ final class GatherCase implements BenchCase {
         }
         for (GatherTimes times : all) {
             for (String side : List.of(GatherTimes.COLUMNS, GatherTimes.ROWS)) {
-                sink.row(row(kind, ranks, times, side));
+                sink.row(row(mpi, ranks, times, side));
             }
         }
     }
 
     /** At the first shape of the source's tests, on its eight ranks, Weft must keep up. */
-    static BenchRow row(Mpi.Kind kind, int ranks, GatherTimes times, String side) {
+    static BenchRow row(Mpi.Implementation mpi, int ranks, GatherTimes times, String side) {
         GatherSize size = times.size();
         double ratio = times.sides().get(side).speed();
         Map<String, Double> figures = times.figures(side);
@@ -85,7 +85,7 @@ final class GatherCase implements BenchCase {
         }
         String name =
                 "%d ranks of %s, %s, %s"
-                        .formatted(ranks, kind.label(), size.describe(), LAYOUTS.get(side));
-        return new BenchRow(ITEM, name, "MPI_Allgather of " + kind.label(), ratio, figures);
+                        .formatted(ranks, mpi.label(), size.describe(), LAYOUTS.get(side));
+        return new BenchRow(ITEM, name, "MPI_Allgather of " + mpi.label(), ratio, figures);
     }
 }

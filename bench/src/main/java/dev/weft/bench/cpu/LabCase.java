@@ -2,6 +2,7 @@ package dev.weft.bench.cpu;
 
 import dev.weft.bench.measure.BenchCase;
 import dev.weft.bench.measure.BenchRow;
+import dev.weft.bench.measure.Figures;
 import dev.weft.bench.measure.Shape;
 import dev.weft.bench.measure.SkippedException;
 import dev.weft.bench.peers.Lab;
@@ -13,7 +14,6 @@ import dev.weft.bench.peers.SteppedProcess;
 import dev.weft.tune.Quantiles;
 import java.io.IOException;
 import java.util.ArrayList;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -149,7 +149,7 @@ final class LabCase implements BenchCase {
                 throws IOException, InterruptedException {
             List<String> options = new ArrayList<>(transfers.options());
             options.add("--mpi-args");
-            options.add(String.join(" ", mpi.kind().onePerHost()));
+            options.add(String.join(" ", mpi.implementation().onePerHost()));
             return runs.run("auto", "mpi", shape.n(), options.toArray(String[]::new));
         }
 
@@ -163,20 +163,17 @@ final class LabCase implements BenchCase {
             double pipelined = weft.medianNs("pipelined");
             double sequential = weft.medianNs("sequential");
             double hidden = (transfers + product - pipelined) / Math.min(transfers, product);
-            Map<String, Double> figures = new LinkedHashMap<>();
-            figures.put("hosts", (double) lab.hosts());
-            figures.put("transfersOverProduct", transfers / product);
-            figures.put("commOnlyNs", transfers);
-            figures.put("computeOnlyNs", product);
+            Map<String, Double> figures =
+                    Figures.of("hosts", lab.hosts(), "transfersOverProduct", transfers / product);
+            figures.putAll(Figures.of("commOnlyNs", transfers, "computeOnlyNs", product));
             figures.put("sequentialNs", sequential);
             figures.put("sequentialCommNs", weft.medianNs("sequential/comm"));
             figures.put("sequentialProductNs", weft.medianNs("sequential/compute"));
             figures.put("pipelinedNs", pipelined);
             figures.put("pipelinedSpreadNs", weft.spreadNs("pipelined"));
-            figures.put("hidden", hidden);
             figures.put("progressCpu", weft.progressCpu());
-            figures.put("pass", hidden >= REQUIRED ? 1.0 : 0.0);
-            String peer = mpi.kind().label() + ", Weft's product";
+            figures.putAll(Figures.of("hidden", hidden, "pass", hidden >= REQUIRED));
+            String peer = mpi.implementation().label() + ", Weft's product";
             sink.row(new BenchRow(ITEM, name, peer, sequential / pipelined, figures));
             return pipelined;
         }
@@ -190,9 +187,8 @@ final class LabCase implements BenchCase {
                     peer.takeNs();
                 }
                 double total = median(peer, rounds, MpiProduct.Step::totalNs);
-                Map<String, Double> figures = new LinkedHashMap<>();
-                figures.put("weftMedianNs", pipelinedNs);
-                figures.put("peerMedianNs", total);
+                Map<String, Double> figures =
+                        Figures.of("weftMedianNs", pipelinedNs, "peerMedianNs", total);
                 figures.put("peerMpiNs", median(peer, rounds, MpiProduct.Step::mpiNs));
                 figures.put("peerProductNs", median(peer, rounds, MpiProduct.Step::productNs));
                 String peerName = program.get().name();

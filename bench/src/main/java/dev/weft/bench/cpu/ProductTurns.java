@@ -10,7 +10,6 @@ import dev.weft.bench.measure.ProductCheck;
 import dev.weft.bench.measure.Resources;
 import dev.weft.bench.measure.Shape;
 import dev.weft.bench.peers.OpenBlasLibrary;
-import dev.weft.bench.peers.OpenBlasProduct;
 import dev.weft.bench.peers.Programs;
 import dev.weft.bench.peers.PythonProduct;
 import dev.weft.op.Operator.View;
@@ -66,10 +65,8 @@ final class ProductTurns implements AutoCloseable {
 
     void addOpenBlas(OpenBlasLibrary library) {
         Weft fp32 = weft.get(DType.FP32);
-        OpenBlasProduct product =
-                opened.add(
-                        new OpenBlasProduct(
-                                library, fp32.operands.a(), fp32.operands.b(), threads));
+        OpenBlasLibrary.Product product =
+                opened.add(library.new Product(fp32.operands.a(), fp32.operands.b(), threads));
         comparisons.add(new Comparison("fp32", library.name(), fp32.turn, turns.size()));
         turns.add(product::takeNs);
     }

@@ -2,6 +2,7 @@ package dev.weft.bench.cpu;
 
 import dev.weft.bench.measure.BenchCase;
 import dev.weft.bench.measure.BenchRow;
+import dev.weft.bench.measure.Figures;
 import dev.weft.bench.peers.ChildCommand;
 import dev.weft.plan.Algorithm;
 import dev.weft.report.Samples;
@@ -10,9 +11,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Map;
 
 /**
  * What Weft costs beside the work itself: the time until a small run is done, from the start of the
@@ -24,18 +23,7 @@ final class StartupCase implements BenchCase {
     static final String ITEM = "startup";
 
     private static final List<String> RUN =
-            List.of(
-                    "run",
-                    "--gm",
-                    "64",
-                    "--gk",
-                    "64",
-                    "--gn",
-                    "64",
-                    "--warmup",
-                    "1",
-                    "--iterations",
-                    "1");
+            List.of("run --gm 64 --gk 64 --gn 64 --warmup 1 --iterations 1".split(" "));
 
     /** The first start may have to build Weft. */
     private static final Duration FIRST_LIMIT = Duration.ofMinutes(10);
@@ -103,40 +91,41 @@ final class StartupCase implements BenchCase {
         }
         Samples samples = Samples.ofNs(tookNs);
         double medianNs = samples.median() * 1e3;
-        Map<String, Double> figures = new LinkedHashMap<>();
-        figures.put("weftMedianNs", medianNs);
-        figures.put("weftSpreadNs", samples.spread() * 1e3);
         return new BenchRow(
                 ITEM,
                 "second start of ./weft " + String.join(" ", run),
                 wantedSeconds + " s",
                 wantedSeconds * 1e9 / medianNs,
-                figures);
+                Figures.of("weftMedianNs", medianNs, "weftSpreadNs", samples.spread() * 1e3));
     }
 
     /** Of fresh processes: medians of their first calls and of their last. */
     private static BenchRow firstCall(Settings settings) throws IOException, InterruptedException {
         Path folder = Files.createDirectories(settings.folder().resolve(ITEM));
         int processes = settings.quick() ? 1 : 5;
-        long[] firstNs = new long[processes];
-        long[] lastNs = new long[processes];
+        long[] firstsNs = new long[processes];
+        long[] lastsNs = new long[processes];
         for (int i = 0; i < processes; i++) {
             long[] ns = FirstCall.callsNs(folder);
-            firstNs[i] = ns[0];
-            lastNs[i] = ns[ns.length - 1];
+            firstsNs[i] = ns[0];
+            lastsNs[i] = ns[ns.length - 1];
         }
-        Samples first = Samples.ofNs(firstNs);
-        Samples last = Samples.ofNs(lastNs);
-        Map<String, Double> figures = new LinkedHashMap<>();
-        figures.put("weftMedianNs", first.median() * 1e3);
-        figures.put("weftSpreadNs", first.spread() * 1e3);
-        figures.put("peerMedianNs", last.median() * 1e3);
+        Samples first = Samples.ofNs(firstsNs);
+        Samples last = Samples.ofNs(lastsNs);
+        double firstNs = first.median() * 1e3;
+        double lastNs = last.median() * 1e3;
         return new BenchRow(
                 ITEM,
                 "first call of a process, " + FirstCall.DESCRIPTION,
                 FIRST_OVER_LAST + " times the hundredth",
-                FIRST_OVER_LAST * last.median() / first.median(),
-                figures);
+                FIRST_OVER_LAST * lastNs / firstNs,
+                Figures.of(
+                        "weftMedianNs",
+                        firstNs,
+                        "weftSpreadNs",
+                        first.spread() * 1e3,
+                        "peerMedianNs",
+                        lastNs));
     }
 
     /** In a folder of the bench's own: inputs go to the folder {@code out} of where it is run. */
@@ -149,13 +138,11 @@ final class StartupCase implements BenchCase {
 
     private static BenchRow heap(Algorithm algorithm) {
         double bytesPerCall = HeapUse.bytesPerCall(algorithm);
-        Map<String, Double> figures = new LinkedHashMap<>();
-        figures.put("bytesPerCall", bytesPerCall);
         return new BenchRow(
                 ITEM,
                 "heap bytes per call, " + algorithm.label() + ", " + HeapUse.DESCRIPTION,
                 "no allocation",
                 bytesPerCall == 0 ? 1 : 0,
-                figures);
+                Figures.of("bytesPerCall", bytesPerCall));
     }
 }

@@ -31,8 +31,8 @@ record GpuCallsCase(String item, String what, String time) {
     private static final int QUICK_CALLS = 50;
     private static final long FIRST_SEED = 1000;
 
-    /** Failed calls that are told one by one. */
-    private static final int TOLD = 5;
+    /** Failed calls that are listed one by one. */
+    private static final int LISTED = 5;
 
     static void run(GpuBench bench, Consumer<BenchRow> sink)
             throws IOException, InterruptedException {
@@ -91,7 +91,7 @@ record GpuCallsCase(String item, String what, String time) {
                         "product of every call",
                         failed.isEmpty(),
                         passed + " of " + calls + " calls are right"));
-        checks.addAll(failed.subList(0, Math.min(TOLD, failed.size())));
+        checks.addAll(failed.subList(0, Math.min(LISTED, failed.size())));
         return new GpuRow(item, name(calls), "every call right", Map.of(time, times))
                 .put("calls", calls, "passed", passed)
                 .row((double) passed / calls, checks);

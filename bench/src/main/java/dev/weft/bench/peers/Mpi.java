@@ -13,17 +13,17 @@ import java.util.stream.Stream;
  * An MPI for C programs on this machine: the compiler on the PATH and the starter that belongs to
  * it.
  */
-public record Mpi(Kind kind, Path compiler, Path starter) {
+public record Mpi(Implementation implementation, Path compiler, Path starter) {
 
     /** Which implementation; they take different options. */
-    public enum Kind {
+    public enum Implementation {
         OPEN_MPI("Open MPI", "mpirun.openmpi"),
         MPICH("MPICH", "mpirun.mpich");
 
         private final String label;
         private final String ownStarter;
 
-        Kind(String label, String ownStarter) {
+        Implementation(String label, String ownStarter) {
             this.label = label;
             this.ownStarter = ownStarter;
         }
@@ -40,7 +40,7 @@ public record Mpi(Kind kind, Path compiler, Path starter) {
         }
 
         /** By what mpicc -show or mpirun --version print. */
-        public static Optional<Kind> of(String text) {
+        public static Optional<Implementation> of(String text) {
             if (text.contains("Open MPI") || text.contains("openmpi")) {
                 return Optional.of(OPEN_MPI);
             }
@@ -59,8 +59,8 @@ public record Mpi(Kind kind, Path compiler, Path starter) {
                                                 "no mpicc on the PATH (Debian: libopenmpi-dev or"
                                                         + " libmpich-dev)"));
         Programs.Output shown = Programs.run(folder, compiler.toString(), "-show");
-        Kind kind =
-                Kind.of(shown.text())
+        Implementation implementation =
+                Implementation.of(shown.text())
                         .orElseThrow(
                                 () ->
                                         new SkippedException(
@@ -68,31 +68,32 @@ public record Mpi(Kind kind, Path compiler, Path starter) {
                                                         + shown.lastLine()));
         // Beside the compiler first, then on the PATH.
         List<Path> starters = new ArrayList<>();
-        Stream.of("mpirun", kind.ownStarter)
+        Stream.of("mpirun", implementation.ownStarter)
                 .map(compiler::resolveSibling)
                 .filter(Files::isExecutable)
                 .forEach(starters::add);
-        starters.addAll(onPath("mpirun", kind.ownStarter));
+        starters.addAll(onPath("mpirun", implementation.ownStarter));
         Path starter =
-                first(kind, starters, folder)
+                first(implementation, starters, folder)
                         .orElseThrow(
                                 () ->
                                         new SkippedException(
                                                 "no mpirun of "
-                                                        + kind.label()
+                                                        + implementation.label()
                                                         + ", to which mpicc belongs"));
-        return new Mpi(kind, compiler, starter);
+        return new Mpi(implementation, compiler, starter);
     }
 
     private static List<Path> onPath(String... names) {
         return Stream.of(names).flatMap(name -> Programs.onPath(name).stream()).toList();
     }
 
-    private static Optional<Path> first(Kind kind, List<Path> starters, Path folder)
+    private static Optional<Path> first(
+            Implementation implementation, List<Path> starters, Path folder)
             throws IOException, InterruptedException {
         for (Path starter : starters) {
             Programs.Output version = Programs.run(folder, starter.toString(), "--version");
-            if (Kind.of(version.text()).equals(Optional.of(kind))) {
+            if (Implementation.of(version.text()).equals(Optional.of(implementation))) {
                 return Optional.of(starter);
             }
         }
@@ -100,16 +101,16 @@ public record Mpi(Kind kind, Path compiler, Path starter) {
     }
 
     /**
-     * How to start ranks of this kind's MPI where nothing has to be compiled, also more of them
-     * than there are cores; empty if it is not here. The number of ranks and the program follow.
+     * How to start ranks of this MPI where nothing has to be compiled, also more of them than there
+     * are cores; empty if it is not here. The number of ranks and the program follow.
      */
-    public static Optional<List<String>> startAnyway(Kind kind, Path folder)
+    public static Optional<List<String>> startAnyway(Implementation implementation, Path folder)
             throws IOException, InterruptedException {
         List<String> oversubscribed =
-                kind == Kind.OPEN_MPI
+                implementation == Implementation.OPEN_MPI
                         ? List.of("--allow-run-as-root", "--oversubscribe", "--bind-to", "none")
                         : List.of();
-        return first(kind, onPath(kind.ownStarter, "mpirun"), folder)
+        return first(implementation, onPath(implementation.ownStarter, "mpirun"), folder)
                 .map(starter -> with(List.of(starter.toString()), oversubscribed));
     }
 
@@ -141,7 +142,7 @@ public record Mpi(Kind kind, Path compiler, Path starter) {
     public List<List<String>> startCommands(int ranks) {
         String count = Integer.toString(ranks);
         String run = starter.toString();
-        return switch (kind) {
+        return switch (implementation) {
             case OPEN_MPI -> {
                 List<String> base = List.of(run, "--allow-run-as-root", "-n", count);
                 yield List.of(
@@ -159,9 +160,9 @@ public record Mpi(Kind kind, Path compiler, Path starter) {
     /** One rank on each host, where the environment says which hosts there are. */
     public List<String> startOnHosts(int ranks) {
         List<String> base = List.of(starter.toString(), "-n", Integer.toString(ranks));
-        return switch (kind) {
-            case OPEN_MPI -> with(with(base, "--allow-run-as-root"), kind.onePerHost());
-            case MPICH -> with(base, kind.onePerHost());
+        return switch (implementation) {
+            case OPEN_MPI -> with(with(base, "--allow-run-as-root"), implementation.onePerHost());
+            case MPICH -> with(base, implementation.onePerHost());
         };
     }
 

@@ -33,7 +33,7 @@ public record MpiProgram(Mpi mpi, OpenBlasLibrary library, Path program, Path fo
 
     /** What tables call it. */
     public String name() {
-        return mpi.kind().label() + " + " + library.name();
+        return mpi.implementation().label() + " + " + library.name();
     }
 
     /** Starts one rank per core of this machine. */

@@ -1,7 +1,11 @@
 package dev.weft.bench.peers;
 
+import dev.weft.bench.measure.ProductCheck;
 import dev.weft.ffi.OpenBlas;
+import dev.weft.tensor.DType;
+import dev.weft.tensor.Matrix;
 import java.io.IOException;
+import java.lang.foreign.Arena;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Optional;
@@ -66,7 +70,40 @@ public final class OpenBlasLibrary {
         return kernels.find() ? Optional.of(kernels.group(1)) : Optional.empty();
     }
 
-    public void threads(int count) {
-        OpenBlas.threads(count);
+    /** The product as a user of it calls it, with its own threads. Used by one thread. */
+    public final class Product implements AutoCloseable {
+
+        private final Arena arena = Arena.ofShared();
+        private final Matrix a;
+        private final Matrix b;
+        private final Matrix c;
+
+        /** Both operands are fp32, without gaps, and stay the caller's. */
+        public Product(Matrix a, Matrix b, int threads) {
+            this.a = a;
+            this.b = b;
+            this.c = Matrix.allocate(arena, DType.FP32, a.rows(), b.cols());
+            OpenBlas.threads(threads);
+            takeNs();
+            ProductCheck.require(name(), a, b, c);
+        }
+
+        public long takeNs() {
+            int m = Math.toIntExact(a.rows());
+            int n = Math.toIntExact(b.cols());
+            int k = Math.toIntExact(a.cols());
+            long aAt = a.data().address();
+            long bAt = b.data().address();
+            long cAt = c.data().address();
+            long startNs = System.nanoTime();
+            OpenBlas.sgemm(false, m, n, k, aAt, k, bAt, n, cAt, n);
+            return System.nanoTime() - startNs;
+        }
+
+        @Override
+        public void close() {
+            OpenBlas.threads(1);
+            arena.close();
+        }
     }
 }

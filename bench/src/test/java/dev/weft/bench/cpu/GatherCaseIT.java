@@ -20,14 +20,14 @@ class GatherCaseIT {
     void everySizeAndLayoutIsARowBesideEachMpi()
             throws IOException, InterruptedException, SkippedException {
         int here = 0;
-        for (Mpi.Kind kind : Mpi.Kind.values()) {
-            here += Mpi.startAnyway(kind, folder).isPresent() ? 1 : 0;
+        for (Mpi.Implementation mpi : Mpi.Implementation.values()) {
+            here += Mpi.startAnyway(mpi, folder).isPresent() ? 1 : 0;
         }
         Collected found = new Collected();
         new GatherCase().run(new BenchCase.Settings(true, 2, folder), found);
         found.assertSound("gather");
         assertEquals(here * GatherSize.values().length * 2, found.rows.size());
-        assertEquals(Mpi.Kind.values().length - here, found.skipped.size());
+        assertEquals(Mpi.Implementation.values().length - here, found.skipped.size());
         found.rows.forEach(row -> assertTrue(row.ratio() > 0, row.toString()));
     }
 }

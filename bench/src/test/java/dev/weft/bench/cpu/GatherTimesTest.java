@@ -40,7 +40,7 @@ class GatherTimesTest {
     @Test
     void theSourcesShapeMustKeepUpWithMpi() {
         GatherTimes source = new GatherTimes(GatherSize.KIB_128, 700, 41, TIMES.sides());
-        BenchRow fast = GatherCase.row(Mpi.Kind.OPEN_MPI, 8, source, GatherTimes.COLUMNS);
+        BenchRow fast = GatherCase.row(Mpi.Implementation.OPEN_MPI, 8, source, GatherTimes.COLUMNS);
         assertEquals(1.07, fast.ratio());
         assertEquals(1, fast.figures().get("needed"));
         assertEquals(1, fast.figures().get("pass"));
@@ -52,12 +52,13 @@ class GatherTimesTest {
                         Map.of(
                                 GatherTimes.COLUMNS, new GatherTimes.Side(4610, 12.5, 0.998),
                                 GatherTimes.MPI, new GatherTimes.Side(4600, 700, 1)));
-        BenchRow slow = GatherCase.row(Mpi.Kind.OPEN_MPI, 8, late, GatherTimes.COLUMNS);
+        BenchRow slow = GatherCase.row(Mpi.Implementation.OPEN_MPI, 8, late, GatherTimes.COLUMNS);
         assertEquals(0, slow.figures().get("pass"));
         for (BenchRow other :
                 List.of(
-                        GatherCase.row(Mpi.Kind.OPEN_MPI, 4, source, GatherTimes.COLUMNS),
-                        GatherCase.row(Mpi.Kind.OPEN_MPI, 8, TIMES, GatherTimes.COLUMNS))) {
+                        GatherCase.row(Mpi.Implementation.OPEN_MPI, 4, source, GatherTimes.COLUMNS),
+                        GatherCase.row(
+                                Mpi.Implementation.OPEN_MPI, 8, TIMES, GatherTimes.COLUMNS))) {
             assertFalse(other.figures().containsKey("needed"), other.name());
         }
     }
