@@ -1,5 +1,6 @@
 /**
- * Options that several commands share, their checks, and what they mean: a problem and how it is
- * run. Invariant: a spec is complete and checked.
+ * Options that several commands share, their checks, and what they mean: a {@link
+ * dev.weft.cli.options.RunRequest}, that is a problem and how it is run. Invariant: a request is
+ * complete and checked once.
  */
 package dev.weft.cli.options;
