@@ -1,16 +1,18 @@
 package dev.weft.ffi;
 
-import static java.lang.foreign.ValueLayout.JAVA_FLOAT;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import static java.lang.foreign.ValueLayout.JAVA_FLOAT;
+
+import org.junit.jupiter.api.Test;
+
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Optional;
 import java.util.Set;
-import org.junit.jupiter.api.Test;
 
 class OpenBlasTest {
 
@@ -47,9 +49,9 @@ class OpenBlasTest {
         Set<String> firstAvx512 = Set.of("fpu", "avx2", "fma", "avx512f", "avx512cd");
         Set<String> skylake =
                 Set.of("avx2", "fma", "avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512cd");
-        assertEquals(Optional.empty(), OpenBlasEnvironment.coreType(Set.of("sse4_2", "avx")));
-        assertEquals(Optional.of("HASWELL"), OpenBlasEnvironment.coreType(haswell));
-        assertEquals(Optional.of("HASWELL"), OpenBlasEnvironment.coreType(firstAvx512));
-        assertEquals(Optional.of("SKYLAKEX"), OpenBlasEnvironment.coreType(skylake));
+        assertEquals(Optional.empty(), OpenBlas.coreType(Set.of("sse4_2", "avx")));
+        assertEquals(Optional.of("HASWELL"), OpenBlas.coreType(haswell));
+        assertEquals(Optional.of("HASWELL"), OpenBlas.coreType(firstAvx512));
+        assertEquals(Optional.of("SKYLAKEX"), OpenBlas.coreType(skylake));
     }
 }

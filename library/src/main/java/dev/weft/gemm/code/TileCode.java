@@ -4,6 +4,7 @@ import static java.lang.foreign.ValueLayout.ADDRESS;
 import static java.lang.foreign.ValueLayout.JAVA_FLOAT;
 
 import dev.weft.ffi.ExecutableMemory;
+import dev.weft.ffi.Processor;
 import dev.weft.ffi.TileRegisters;
 import dev.weft.gemm.code.Arguments.Name;
 import dev.weft.tensor.DType;

@@ -5,7 +5,9 @@ import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
 import dev.weft.ffi.ExecutableMemory;
 import dev.weft.ffi.GuardedMemory;
+import dev.weft.ffi.Processor;
 import dev.weft.ffi.TileRegisters;
+
 import java.io.IOException;
 import java.io.InputStream;
 import java.lang.foreign.FunctionDescriptor;

@@ -1,4 +1,4 @@
-package dev.weft.gemm.code;
+package dev.weft.ffi;
 
 import java.io.IOException;
 import java.nio.file.Files;
@@ -13,10 +13,10 @@ import java.util.Set;
  *
  * @param arch as Java names it: {@code amd64}, {@code aarch64}
  */
-record Processor(String arch, Set<String> features) {
+public record Processor(String arch, Set<String> features) {
 
     /** This machine's processor; without features if the system does not report them. */
-    static Processor here() {
+    public static Processor here() {
         String arch = System.getProperty("os.arch");
         try {
             return of(arch, Files.readString(Path.of("/proc/cpuinfo")));
@@ -43,7 +43,7 @@ record Processor(String arch, Set<String> features) {
     }
 
     /** A wanted feature of x86_64 that is missing, or empty. */
-    Optional<String> lacks(List<String> wanted) {
+    public Optional<String> lacks(List<String> wanted) {
         if (!arch.equals("amd64")) {
             return Optional.of(wanted.getFirst() + ", it is " + arch);
         }
@@ -55,7 +55,7 @@ record Processor(String arch, Set<String> features) {
      *
      * @param wanted the kind in the property {@code weft.gemm.code}, or null for the fastest
      */
-    String kind(String wanted) {
+    public String kind(String wanted) {
         List<String> kinds = kinds();
         if (kinds.isEmpty()) {
             throw new IllegalStateException(
