@@ -131,13 +131,13 @@ public final class RecordMaker {
         return this;
     }
 
-    /** Ranks read each other's rows where they lie. */
     /** The times of its products are estimated. */
     RecordMaker estimated() {
         estimated = true;
         return this;
     }
 
+    /** Ranks read each other's rows where they lie. */
     RecordMaker inPlace() {
         inPlace = true;
         return this;
