@@ -1,21 +1,23 @@
 package dev.weft.op;
 
+import dev.weft.exec.host.HostExecutor;
+import dev.weft.exec.host.PreparedEpilogue;
+import dev.weft.exec.host.Product;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.transport.Agreement;
 import dev.weft.fabric.transport.Region;
-import dev.weft.fabric.transport.RowGather;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.ffi.LargePages;
 import dev.weft.gemm.Gemm;
 import dev.weft.gemm.Gemms;
 import dev.weft.gemm.PackedB;
-import dev.weft.op.exec.ArrivalPlace;
 import dev.weft.op.exec.Description;
 import dev.weft.op.exec.Description.Feature;
 import dev.weft.op.exec.EpilogueSteps;
 import dev.weft.op.exec.OperatorMemory;
 import dev.weft.op.exec.OperatorTrial;
 import dev.weft.plan.Algorithm;
+import dev.weft.plan.GatherSteps;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.cut.Cut;
 import dev.weft.search.AutoChoice;
@@ -30,8 +32,10 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.EnumSet;
 import java.util.List;
 import java.util.Objects;
+import java.util.Set;
 
 /** Describes an {@link AllGatherMatmul}. */
 public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGatherMatmulBuilder> {
@@ -114,9 +118,7 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
     private AllGatherMatmul prepareAgreed() {
         Description wanted = description();
         EpilogueSteps steps = epilogueSteps();
-        // Null if products are only rounded.
-        PreparedEpilogue epilogue =
-                hasEpilogue() ? new PreparedEpilogue(steps, wanted.shards().totalRows()) : null;
+        PreparedEpilogue epilogue = new PreparedEpilogue(steps, wanted.shards().totalRows());
         agree(wanted, steps);
         Gemm engine = agreedEngine(wanted);
         Arena arena = Arena.ofShared();
@@ -227,37 +229,67 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
             Prepared prepared, List<RankPlan> plans, Arena arena, List<Region> regions) {
         RankPlan plan = plans.get(fabric.rank());
         Description wanted = prepared.wanted();
-        boolean summaries = wanted.wants(Feature.SUMMARIES);
         wanted.checkRuns(plan);
-        OperatorMemory memory =
-                new OperatorMemory(
+        long cols = wanted.columns().stream().mapToLong(n -> n).sum();
+        Set<GatherSteps.Option> options = options(plan, wanted);
+        PackedB[][] bs = new PackedB[fabric.size()][0];
+        bs[fabric.rank()] =
+                prepared.packed().stream().map(SharedB.Packed::b).toArray(PackedB[]::new);
+        boolean aInGathered = options.contains(GatherSteps.Option.A_IN_GATHERED);
+        int workers = prepared.workers();
+        Pinning pinning = pinned ? Pinning.of(fabric, workers) : Pinning.NONE;
+        HostExecutor.Work work =
+                new HostExecutor.Work(
                         fabric,
+                        GatherSteps.of(plans, cols, options),
                         plan.chunks(),
                         wanted.aType(),
-                        landing(plan, wanted),
-                        shardsLand(plan, wanted),
-                        summaries ? plan.lanes().size() : 0);
-        regions.add(memory.region());
-        int workers = prepared.workers();
-        return new AllGatherMatmul(
-                fabric,
-                plans,
-                prepared.engine(),
-                wanted.aType(),
-                memory,
-                prepared.products(),
-                prepared.packed(),
-                new Settings(
-                        wanted.wants(Feature.KEPT),
-                        summaries,
-                        wanted.wants(Feature.SHARED),
+                        wanted.scaling(),
+                        prepared.engine(),
+                        bs,
+                        prepared.products(),
+                        prepared.epilogue(),
+                        aInGathered ? GatherSteps.GATHERED : -1,
                         workers,
                         columnParts(plan, wanted, workers),
-                        pinned ? Pinning.of(fabric, workers) : Pinning.NONE,
-                        rowGather(plan, wanted),
-                        wanted.scaling(),
-                        prepared.epilogue()),
-                new OperatorResources(arena, List.copyOf(regions)));
+                        leavesGather(plan, wanted) ? fabric.rowGather() : null,
+                        pinning::apply);
+        return new AllGatherMatmul(
+                new HostOperator.Parts(
+                        plans,
+                        work,
+                        prepared.packed(),
+                        wanted.wants(Feature.KEPT) ? GatherSteps.GATHERED : -1,
+                        wanted.wants(Feature.SHARED),
+                        new OperatorResources(arena, List.copyOf(regions))));
+    }
+
+    private static Set<GatherSteps.Option> options(RankPlan plan, Description wanted) {
+        Set<GatherSteps.Option> options = EnumSet.noneOf(GatherSteps.Option.class);
+        boolean beside = wanted.wants(Feature.SIDE_BY_SIDE);
+        if (wanted.wants(Feature.KEPT)) {
+            options.add(GatherSteps.Option.KEPT);
+        }
+        if (beside) {
+            options.add(GatherSteps.Option.SIDE_BY_SIDE);
+        }
+        if (wanted.wants(Feature.SUMMARIES)) {
+            options.add(GatherSteps.Option.COUNTED);
+        }
+        // Not for shards side by side: peers read the gaps between rows too slowly. Not for the
+        // fabric's own gather, which reads shards from elsewhere.
+        if (wanted.gathersOnly() && !beside && !leavesGather(plan, wanted)) {
+            options.add(GatherSteps.Option.A_IN_GATHERED);
+        }
+        return options;
+    }
+
+    /** Whether the plan leaves the gather to the fabric's own, if it has one. */
+    private static boolean leavesGather(RankPlan plan, Description wanted) {
+        return plan.pacing().anyGather()
+                && plan.ranks() > 1
+                && !wanted.wants(Feature.SIDE_BY_SIDE)
+                && plan.storage() == RankPlan.Storage.GATHERED;
     }
 
     private int columnParts(RankPlan plan, Description wanted, int workers) {
@@ -266,37 +298,6 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
         return columnParts > 0
                 ? columnParts
                 : Cut.columnParts(plan.chunks(), programs, ofProgram, wanted.columns());
-    }
-
-    private static ArrivalPlace landing(RankPlan plan, Description wanted) {
-        if (plan.storage() == RankPlan.Storage.PING_PONG) {
-            return ArrivalPlace.PING_PONG;
-        }
-        if (wanted.wants(Feature.SIDE_BY_SIDE)) {
-            return ArrivalPlace.COLUMNS;
-        }
-        boolean arrives = plan.storage() == RankPlan.Storage.GATHERED && plan.ranks() > 1;
-        return wanted.wants(Feature.KEPT) || arrives ? ArrivalPlace.ROWS : ArrivalPlace.NONE;
-    }
-
-    /**
-     * Whether a gather without a product leaves each shard where it lands. Not for shards side by
-     * side: peers read the gaps between rows too slowly. Not for the fabric's own gather, which
-     * reads shards from elsewhere.
-     */
-    private static boolean shardsLand(RankPlan plan, Description wanted) {
-        return wanted.gathersOnly()
-                && landing(plan, wanted) == ArrivalPlace.ROWS
-                && !leavesGather(plan, wanted);
-    }
-
-    private static boolean leavesGather(RankPlan plan, Description wanted) {
-        return plan.pacing().anyGather() && landing(plan, wanted) == ArrivalPlace.ROWS;
-    }
-
-    /** The fabric's own all-gather if the plan leaves the gather to it, else null. */
-    private RowGather rowGather(RankPlan plan, Description wanted) {
-        return leavesGather(plan, wanted) ? fabric.rowGather() : null;
     }
 
     private void agree(Description wanted, EpilogueSteps steps) {

@@ -13,7 +13,7 @@ import dev.weft.fabric.Fabric;
  * (between hosts, almost nothing). A rank may be one whole call ahead of a slow peer; there is no
  * barrier.
  */
-public final class MatmulAllReduce extends ReduceOperator {
+public final class MatmulAllReduce extends HostOperator {
 
     MatmulAllReduce(Parts parts) {
         super(parts);

@@ -1,5 +1,8 @@
 package dev.weft.op;
 
+import dev.weft.exec.host.HostExecutor;
+import dev.weft.exec.host.PreparedEpilogue;
+import dev.weft.exec.host.Product;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.transport.Agreement;
 import dev.weft.fabric.transport.Region;
@@ -9,7 +12,6 @@ import dev.weft.gemm.Gemms;
 import dev.weft.gemm.PackedB;
 import dev.weft.op.exec.Description;
 import dev.weft.op.exec.OperatorTrial;
-import dev.weft.op.exec.SumMemory;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.PlanChecker;
 import dev.weft.plan.PlanWriter;
@@ -17,10 +19,10 @@ import dev.weft.plan.RankPlan;
 import dev.weft.plan.Reduction;
 import dev.weft.plan.Reduction.Order;
 import dev.weft.plan.cut.Cut;
+import dev.weft.plan.step.StepPlan;
 import dev.weft.search.AutoChoice;
 import dev.weft.search.Candidate;
 import dev.weft.search.Device;
-import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
 import java.util.ArrayList;
@@ -45,12 +47,12 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
      */
     private static final long[] BLOCK_ROWS = {32, 64, 128};
 
-    private final Function<ReduceOperator.Parts, O> maker;
+    private final Function<HostOperator.Parts, O> maker;
     private final List<Given> given = new ArrayList<>();
 
     private record Given(Matrix matrix, boolean transposed) {}
 
-    MatmulReduceBuilder(Fabric fabric, boolean all, Function<ReduceOperator.Parts, O> maker) {
+    MatmulReduceBuilder(Fabric fabric, boolean all, Function<HostOperator.Parts, O> maker) {
         super(Objects.requireNonNull(fabric, "fabric"), fabric.rank(), all);
         this.maker = maker;
     }
@@ -109,14 +111,14 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
             boolean shared =
                     tried.contains(Reduction.DIRECT) || tried.contains(Reduction.HIERARCHICAL);
             PackedB[][] packed = packed(gemm, shared, arena, regions);
-            Matrix[] results = results(arena);
+            List<Product> results = results(packed[fabric.rank()], arena);
             OperatorResources resources = new OperatorResources(arena, List.copyOf(regions));
             List<Candidate> candidates = candidates(tried, gemm, workers);
-            Common common = new Common(gemm, packed, results, finish, workers, resources);
+            Common common = new Common(gemm, packed, results, finish, workers);
             Function<Candidate, O> made = candidate -> operator(candidate, common);
             if (candidates.size() == 1) {
                 O operator = made.apply(candidates.getFirst());
-                ((ReduceOperator) operator).ownCommon(List.of());
+                ((HostOperator) operator).adopt(resources, List.of());
                 return operator;
             }
             AutoChoice.Choice<O> choice =
@@ -124,7 +126,7 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
                             fabric,
                             candidates,
                             new OperatorTrial<>(made, a -> a.data().fill(OperatorTrial.ORDINARY)));
-            ((ReduceOperator) choice.prepared()).ownCommon(choice.candidates());
+            ((HostOperator) choice.prepared()).adopt(resources, choice.candidates());
             return choice.prepared();
         } catch (RuntimeException | Error e) {
             new OperatorResources(arena, regions).close();
@@ -213,17 +215,18 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
         return all ? rows.totalRows() : rows.rows(fabric.rank());
     }
 
-    private Matrix[] results(Arena arena) {
-        Matrix[] results = new Matrix[epilogue().joins() ? 1 : given.size()];
+    private List<Product> results(PackedB[] packed, Arena arena) {
+        boolean joins = epilogue().joins();
+        List<Product> results = new ArrayList<>();
         long count = resultRows();
-        for (int i = 0; i < results.length; i++) {
-            long bytes = Matrix.contiguousBytes(outType(), count, sides().get(i).n());
-            results[i] =
+        for (int i = 0; i < (joins ? 1 : packed.length); i++) {
+            long n = packed[i].n();
+            long bytes = Matrix.contiguousBytes(outType(), count, n);
+            Matrix c =
                     Matrix.of(
-                            LargePages.allocate(bytes, arena).fill((byte) 0),
-                            outType(),
-                            count,
-                            sides().get(i).n());
+                            LargePages.allocate(bytes, arena).fill((byte) 0), outType(), count, n);
+            PackedB second = joins ? packed[i + 1] : null;
+            results.add(new Product(packed[i], second, new Matrix[] {c, c}, null));
         }
         return results;
     }
@@ -271,19 +274,13 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
         return Candidate.of(writer, cut, most, 1);
     }
 
-    /** The type in which sums travel if they are to be added. */
-    private DType wire() {
-        return order == Order.BY_RANK_BF16 ? DType.BF16 : DType.FP32;
-    }
-
     /** What the operators that auto tries share. */
     private record Common(
             Gemm gemm,
             PackedB[][] packed,
-            Matrix[] results,
+            List<Product> results,
             PreparedEpilogue epilogue,
-            int workers,
-            OperatorResources resources) {}
+            int workers) {}
 
     private O operator(Candidate candidate, Common common) {
         long n = columns().stream().mapToLong(Long::longValue).sum();
@@ -294,34 +291,42 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
                         written,
                         fabric,
                         () -> PlanChecker.checkGiven(written, fabric.hosts(), inner, all));
+        Reduction reduction = Reduction.of(candidate.algorithm().label());
+        List<StepPlan> steps =
+                reduction.steps(chunks, inner, all, wantedOrder(reduction), fabric.hosts());
         Arena arena = Arena.ofShared();
-        SumMemory memory = null;
         try {
-            memory = new SumMemory(fabric, plans, inner, aType(), wire());
-            RankSums shared =
-                    new RankSums(
-                            plans.get(fabric.rank()),
+            HostExecutor.Work work =
+                    new HostExecutor.Work(
                             fabric,
-                            memory,
+                            steps,
+                            chunks,
+                            aType(),
+                            null,
                             common.gemm(),
                             common.packed(),
                             common.results(),
                             common.epilogue(),
-                            all,
-                            common.workers());
-            return maker.apply(
-                    new ReduceOperator.Parts(
-                            fabric,
-                            plans,
-                            shared,
-                            sides(common.packed()[fabric.rank()]),
+                            -1,
                             common.workers(),
-                            new OperatorResources(arena, List.of(memory.region())),
-                            common.resources()));
+                            Cut.sumColumnParts(plans.get(fabric.rank()), common.workers()),
+                            null,
+                            worker -> {});
+            return maker.apply(
+                    new HostOperator.Parts(
+                            plans,
+                            work,
+                            sides(common.packed()[fabric.rank()]),
+                            -1,
+                            false,
+                            new OperatorResources(arena, List.of())));
         } catch (RuntimeException | Error e) {
-            new OperatorResources(arena, memory == null ? List.of() : List.of(memory.region()))
-                    .close();
+            arena.close();
             throw e;
         }
+    }
+
+    private Order wantedOrder(Reduction reduction) {
+        return order == null ? reduction.order() : order;
     }
 }

@@ -12,44 +12,77 @@ import dev.weft.plan.step.StepPlan;
 import dev.weft.plan.step.Worker;
 import java.util.AbstractList;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 
 /**
  * Writes gathers as steps. The words of a rank: one for each chunk of all shards, from its own
  * shard on, raised when the chunk has arrived there; one for each of its row blocks, raised when it
- * is multiplied; and one for the whole gather. So one rank's steps are written without those of all
- * others, and if all do the same, they use the same words.
- *
- * @param cols columns of C
- * @param others plans of ranks; filled on demand
- * @param arrivals by rank and tag: what brings a chunk there; filled on demand
+ * is multiplied; one for the whole gather; a counter for each lane of each rank, if lanes count;
+ * and one for each shard that a peer holds, raised when the peer needs it no more. So one rank's
+ * steps are written without those of all others, and if all do the same, they use the same words.
  */
 @SuppressWarnings("exports") // Programs cannot use steps yet.
-public record GatherSteps(
-        List<RankPlan> plans,
-        Chunks chunks,
-        long cols,
-        Map<Integer, RankPlan> others,
-        Map<Integer, Transfer[]> arrivals) {
+public final class GatherSteps {
 
-    /** The first buffer after those of the caller. */
-    private static final int ARRIVED = StepPlan.C + 1;
+    /** The buffer of gathered A, if there is one: the first after those of the caller. */
+    public static final int GATHERED = StepPlan.C + 1;
+
+    /** What is wanted beyond the plan of a gather. */
+    public enum Option {
+        /** All of gathered A is there at the end, own rows included. */
+        KEPT,
+        /** A rank's A lies in its place in gathered A. */
+        A_IN_GATHERED,
+        /** Shards are gathered side by side. */
+        SIDE_BY_SIDE,
+        /** Lanes count what they have brought to a rank, instead of a flag for each chunk. */
+        COUNTED
+    }
+
+    private final List<RankPlan> plans;
+    private final Chunks chunks;
+    private final long cols;
+    private final Set<Option> options;
+
+    /** Plans of ranks; filled on demand. */
+    private final Map<Integer, RankPlan> others = new HashMap<>();
+
+    /** By rank: how shards use its buffers; filled on demand. */
+    private final Map<Integer, Buffers> inTurn = new HashMap<>();
+
+    /** By rank: what brings each chunk there, by tag; filled on demand. */
+    private final Map<Integer, Arrival[]> arrivals = new HashMap<>();
+
+    /** A transfer, and its place among those that its lane brings to the same rank. */
+    private record Arrival(Transfer transfer, int lane, int place) {}
+
+    private GatherSteps(List<RankPlan> plans, RankPlan plan, long cols, Set<Option> options) {
+        this.plans = plans;
+        this.chunks = plan.chunks();
+        others.put(plan.rank(), plan);
+        this.cols = cols;
+        this.options = options;
+    }
 
     /** The plans as steps; each is written when it is asked for. */
     public static List<StepPlan> of(List<RankPlan> plans, long cols) {
+        return of(plans, cols, Set.of());
+    }
+
+    /**
+     * The steps of all ranks, each rank's written on demand.
+     *
+     * @param cols columns of C
+     */
+    public static List<StepPlan> of(List<RankPlan> plans, long cols, Set<Option> options) {
         return new AbstractList<>() {
             @Override
             public StepPlan get(int rank) {
-                RankPlan plan = plans.get(rank);
-                return new GatherSteps(
-                                plans,
-                                plan.chunks(),
-                                cols,
-                                new HashMap<>(Map.of(rank, plan)),
-                                new HashMap<>())
-                        .plan(rank);
+                return new GatherSteps(plans, plans.get(rank), cols, options).plan(rank);
             }
 
             @Override
@@ -63,13 +96,22 @@ public record GatherSteps(
         return others.computeIfAbsent(rank, plans::get);
     }
 
+    private boolean wants(Option option) {
+        return options.contains(option);
+    }
+
     private StepPlan plan(int rank) {
         RankPlan plan = planOf(rank);
         List<Worker> workers = new ArrayList<>();
         for (Lane lane : plan.lanes()) {
             List<Step> steps = new ArrayList<>();
-            lane.transfers().forEach(transfer -> steps.add(copy(plan, transfer)));
+            int[] brought = new int[plans.size()];
+            lane.transfers()
+                    .forEach(t -> steps.add(copy(plan, t, lane.index(), ++brought[t.to()])));
             workers.add(new Worker(Worker.Kind.MOVER, steps));
+        }
+        if (plan.storage() == Storage.PING_PONG) {
+            workers.add(new Worker(Worker.Kind.MOVER, releases(plan)));
         }
         List<List<Step>> programs = new ArrayList<>();
         for (int program = 0; program < plan.programs(); program++) {
@@ -79,10 +121,31 @@ public record GatherSteps(
             programs.getFirst().add(new Step.Join(arrivals(plan), gathered(plan)));
         }
         for (int i = 0; i < plan.consumption().size(); i++) {
-            programs.get(plan.consumption().get(i).program()).add(multiply(plan, i));
+            List<Step> program = programs.get(plan.consumption().get(i).program());
+            keep(plan, plan.consumption().get(i), program);
+            program.add(multiply(plan, i));
         }
         programs.forEach(steps -> workers.add(new Worker(Worker.Kind.MULTIPLIER, steps)));
         return new StepPlan(rank, buffers(plan), workers);
+    }
+
+    /** Leaves rows that do not arrive in gathered A, too, if the caller wants it. */
+    private void keep(RankPlan plan, RowBlock block, List<Step> program) {
+        int rank = plan.rank();
+        int source = block.source();
+        boolean arrives = plan.storage() != Storage.IN_PLACE && source != rank;
+        boolean isThere = source == rank && wants(Option.A_IN_GATHERED);
+        if (!wants(Option.KEPT) || arrives || isThere) {
+            return;
+        }
+        Part from = new Part(source, StepPlan.A, block.firstRow(), block.rows(), 0, chunks.cols());
+        Part to = inGathered(rank, source, block.firstRow(), block.rows());
+        List<Signal> waits = plan.pacing().gatherFirst() ? List.of(gathered(plan)) : List.of();
+        program.add(new Step.Copy(from, to, firstRow(source, block.firstRow()), waits, null));
+    }
+
+    private long firstRow(int source, long rowOfShard) {
+        return chunks.shards().firstRow(source) + rowOfShard;
     }
 
     private List<Buffer> buffers(RankPlan plan) {
@@ -92,7 +155,11 @@ public record GatherSteps(
         buffers.add(new Buffer("A", Buffer.Kind.A, true, shards.rows(plan.rank()), k));
         buffers.add(new Buffer("B", Buffer.Kind.B, true, k, cols));
         buffers.add(new Buffer("C", Buffer.Kind.C, true, shards.totalRows(), cols));
-        if (plan.storage() == Storage.GATHERED) {
+        boolean arrives = plan.storage() == Storage.GATHERED && plan.ranks() > 1;
+        if (wants(Option.SIDE_BY_SIDE)) {
+            long all = Math.multiplyExact(k, plan.ranks());
+            buffers.add(new Buffer("gathered", Buffer.Kind.ROWS, true, shards.maxRows(), all));
+        } else if (arrives || wants(Option.KEPT)) {
             buffers.add(new Buffer("gathered", Buffer.Kind.ROWS, true, shards.totalRows(), k));
         } else if (plan.storage() == Storage.PING_PONG) {
             for (int slot = 0; slot < 2; slot++) {
@@ -109,17 +176,21 @@ public record GatherSteps(
         return buffers;
     }
 
-    private Step copy(RankPlan plan, Transfer transfer) {
+    private Step copy(RankPlan plan, Transfer transfer, int lane, int place) {
         Chunk chunk = chunks.chunk(transfer.source(), transfer.chunk());
         List<Signal> waits = new ArrayList<>();
         if (transfer.isForward()) {
-            waits.add(arrival(transfer.from(), transfer.tag()));
+            waits.add(arrival(planOf(transfer.from()), transfer.tag()));
         }
         int slot = transfer.slot();
         if (plan.storage() == Storage.PING_PONG) {
-            waits.addAll(readersBefore(planOf(transfer.to()), transfer, chunk));
+            RankPlan receiver = planOf(transfer.to());
+            int before = buffersOf(receiver).before()[transfer.source()];
+            if (before >= 0) {
+                waits.add(released(receiver, before));
+            }
             if (transfer.isForward()) {
-                slot = slotOf(plan, transfer.source());
+                slot = buffersOf(plan).slot()[transfer.source()];
             }
         }
         Part from = place(plan, transfer.from(), slot, chunk);
@@ -127,18 +198,43 @@ public record GatherSteps(
         return new Step.Copy(
                 from,
                 to,
-                chunks.shards().firstRow(transfer.source()) + chunk.firstRow(),
+                firstRow(transfer.source(), chunk.firstRow()),
                 waits,
-                arrival(transfer));
+                arrival(new Arrival(transfer, lane, place)));
     }
 
-    private static int slotOf(RankPlan plan, int source) {
-        return plan.arrivals().stream()
-                .flatMap(lane -> lane.transfers().stream())
-                .filter(transfer -> transfer.source() == source)
-                .findFirst()
-                .orElseThrow(() -> new PlanException(plan.rank(), "never gets shard " + source))
-                .slot();
+    private Buffers buffersOf(RankPlan plan) {
+        return inTurn.computeIfAbsent(plan.rank(), rank -> Buffers.of(plan));
+    }
+
+    /**
+     * How shards use two buffers in turn, by source.
+     *
+     * @param slot the buffer in which a shard arrives; -1 if it has no rows
+     * @param before the shard that is in the buffer before it; -1 if none is
+     * @param after the one that comes to it after; -1 if none does
+     */
+    private record Buffers(int[] slot, int[] before, int[] after) {
+
+        static Buffers of(RankPlan plan) {
+            int[][] all = new int[3][plan.ranks()];
+            for (int[] each : all) {
+                Arrays.fill(each, -1);
+            }
+            for (Lane lane : plan.arrivals()) {
+                lane.transfers().forEach(t -> all[0][t.source()] = t.slot());
+            }
+            Map<Integer, Integer> latest = new HashMap<>();
+            for (int source : plan.releases()) {
+                int slot = all[0][source];
+                Integer before = slot < 0 ? null : latest.put(slot, source);
+                if (before != null) {
+                    all[1][source] = before;
+                    all[2][before] = source;
+                }
+            }
+            return new Buffers(all[0], all[1], all[2]);
+        }
     }
 
     /** Where a chunk is at a rank. */
@@ -148,11 +244,22 @@ public record GatherSteps(
     }
 
     private Part part(RankPlan plan, int rank, int slot, int source, long firstRow, long count) {
-        boolean own = rank == source;
-        boolean gathered = !own && plan.storage() == Storage.GATHERED;
-        int buffer = own ? StepPlan.A : gathered ? ARRIVED : ARRIVED + slot;
-        long first = gathered ? chunks.shards().firstRow(source) + firstRow : firstRow;
-        return new Part(rank, buffer, first, count, 0, chunks.cols());
+        if (rank != source && plan.storage() == Storage.GATHERED) {
+            return inGathered(rank, source, firstRow, count);
+        }
+        int buffer = rank == source ? StepPlan.A : GATHERED + slot;
+        return new Part(rank, buffer, firstRow, count, 0, chunks.cols());
+    }
+
+    private Part inGathered(int rank, int source, long firstRow, long count) {
+        boolean beside = wants(Option.SIDE_BY_SIDE);
+        return new Part(
+                rank,
+                GATHERED,
+                beside ? firstRow : firstRow(source, firstRow),
+                count,
+                beside ? source * chunks.cols() : 0,
+                chunks.cols());
     }
 
     private Step multiply(RankPlan plan, int index) {
@@ -161,13 +268,15 @@ public record GatherSteps(
         int source = block.source();
         boolean inPlace = plan.storage() == Storage.IN_PLACE;
         boolean arrives = !inPlace && source != rank;
-        int slot = plan.storage() == Storage.PING_PONG && arrives ? slotOf(plan, source) : 0;
+        boolean pingPong = plan.storage() == Storage.PING_PONG && source != rank;
+        boolean reused = pingPong && buffersOf(plan).after()[source] >= 0;
+        int slot = pingPong ? buffersOf(plan).slot()[source] : 0;
         List<Signal> waits = new ArrayList<>();
         if (plan.pacing().gatherFirst()) {
             waits.add(gathered(plan));
         } else if (arrives) {
             for (int i = 0; i < block.chunkCount(); i++) {
-                waits.add(arrival(rank, chunks.tag(source, block.firstChunk() + i)));
+                waits.add(arrival(plan, chunks.tag(source, block.firstChunk() + i)));
             }
         }
         int at = inPlace ? source : rank;
@@ -177,15 +286,15 @@ public record GatherSteps(
                 new Part(
                         rank,
                         StepPlan.C,
-                        chunks.shards().firstRow(source) + block.firstRow(),
+                        firstRow(source, block.firstRow()),
                         block.rows(),
                         0,
                         cols),
                 false,
-                plan.pacing().stepRows(),
-                chunks.shards().firstRow(source) + block.firstRow(),
+                wants(Option.COUNTED) ? 0 : plan.pacing().stepRows(),
+                firstRow(source, block.firstRow()),
                 waits,
-                plan.storage() == Storage.PING_PONG ? multiplied(plan, index) : null);
+                reused ? multiplied(plan, index) : null);
     }
 
     private Signal multiplied(RankPlan plan, int block) {
@@ -193,83 +302,112 @@ public record GatherSteps(
     }
 
     private Signal gathered(RankPlan plan) {
-        return new Signal(plan.rank(), plan.rank(), chunks.total() + plan.consumption().size(), 1);
+        return new Signal(plan.rank(), plan.rank(), firstCounter(plan) - 1, 1);
+    }
+
+    private int firstCounter(RankPlan plan) {
+        return chunks.total() + plan.consumption().size() + 1;
     }
 
     private List<Signal> arrivals(RankPlan plan) {
-        return plan.arrivals().stream()
-                .flatMap(lane -> lane.transfers().stream())
-                .map(this::arrival)
-                .toList();
+        List<Signal> all = new ArrayList<>();
+        for (Arrival arrival : arrivals.computeIfAbsent(plan.rank(), r -> index(plan))) {
+            if (arrival != null) {
+                all.add(arrival(arrival));
+            }
+        }
+        return all;
     }
 
-    /** What says that a transfer has arrived. */
-    private Signal arrival(Transfer transfer) {
-        boolean put = transfer.initiator() == Transfer.Initiator.SENDER;
-        int by = put ? transfer.from() : transfer.to();
-        return new Signal(by, transfer.to(), word(transfer.to(), transfer.tag()), 1);
-    }
-
-    private Signal arrival(int receiver, int tag) {
-        Transfer brings = arrivals.computeIfAbsent(receiver, r -> index(planOf(r)))[tag];
+    /** What says that a chunk has arrived. */
+    private Signal arrival(RankPlan receiver, int tag) {
+        Arrival brings = arrivals.computeIfAbsent(receiver.rank(), r -> index(receiver))[tag];
         return brings == null
-                ? new Signal(receiver, receiver, word(receiver, tag), 1)
+                ? new Signal(receiver.rank(), receiver.rank(), word(receiver.rank(), tag), 1)
                 : arrival(brings);
+    }
+
+    private Signal arrival(Arrival arrival) {
+        Transfer transfer = arrival.transfer();
+        int by = initiator(transfer);
+        if (!wants(Option.COUNTED)) {
+            return new Signal(by, transfer.to(), word(transfer.to(), transfer.tag()), 1);
+        }
+        int to = transfer.to();
+        int lanes = planOf(to).lanes().size();
+        int word = firstCounter(planOf(to)) + distance(to, by) * lanes + arrival.lane();
+        return new Signal(by, transfer.to(), word, arrival.place());
     }
 
     private int word(int rank, int tag) {
         return Math.floorMod(tag - chunks.tag(rank, 0), chunks.total());
     }
 
-    private Transfer[] index(RankPlan receiver) {
-        Transfer[] byTag = new Transfer[chunks.total()];
+    private int distance(int from, int to) {
+        return Math.floorMod(to - from, plans.size());
+    }
+
+    private static int initiator(Transfer transfer) {
+        boolean put = transfer.initiator() == Transfer.Initiator.SENDER;
+        return put ? transfer.from() : transfer.to();
+    }
+
+    private Arrival[] index(RankPlan receiver) {
+        Arrival[] byTag = new Arrival[chunks.total()];
         for (Lane lane : receiver.arrivals()) {
-            lane.transfers().forEach(transfer -> byTag[transfer.tag()] = transfer);
+            int place = 0;
+            for (Transfer transfer : lane.transfers()) {
+                byTag[transfer.tag()] = new Arrival(transfer, lane.index(), ++place);
+            }
         }
         return byTag;
     }
 
     /**
-     * Who reads what a chunk overwrites in a buffer that shards use in turn: products, and copies
-     * that pass the rows on. A shard before may be shorter, so that rows of an earlier one are
-     * still there.
+     * What says that a rank needs a shard no more. The word is at the rank that fills the buffer
+     * again.
      */
-    private List<Signal> readersBefore(RankPlan receiver, Transfer transfer, Chunk chunk) {
-        List<Signal> readers = new ArrayList<>();
-        List<Integer> order = receiver.releases();
-        long first = chunk.firstRow();
-        long end = first + chunk.rows();
-        for (int i = order.indexOf(transfer.source()) - 1; i >= 0 && first < end; i--) {
-            int source = order.get(i);
-            long rows = chunks.shards().rows(source);
-            if (rows > first && slotOf(receiver, source) == transfer.slot()) {
-                readers.addAll(readers(receiver, source, first, Math.min(rows, end)));
-                first = rows;
-            }
-        }
-        return readers;
+    private Signal released(RankPlan holder, int source) {
+        int filler = initiator(holder.arrivals().getFirst().transfers().getFirst());
+        int ranks = plans.size();
+        int lanes = planOf(filler).lanes().size();
+        int first = firstCounter(planOf(filler)) + ranks * lanes;
+        return new Signal(
+                holder.rank(),
+                filler,
+                first + distance(filler, holder.rank()) * ranks + distance(holder.rank(), source),
+                1);
     }
 
-    private List<Signal> readers(RankPlan holder, int source, long first, long end) {
-        List<Signal> readers = new ArrayList<>();
-        for (int i = 0; i < holder.consumption().size(); i++) {
-            RowBlock block = holder.consumption().get(i);
-            if (block.source() == source
-                    && block.firstRow() < end
-                    && block.firstRow() + block.rows() > first) {
-                readers.add(multiplied(holder, i));
+    /**
+     * For each shard: its rows are multiplied and passed on, and so are those of the shard that was
+     * in the same buffer before, of which this one may have left some there.
+     */
+    private List<Step> releases(RankPlan plan) {
+        Map<Integer, List<Signal>> uses = new HashMap<>();
+        for (int i = 0; i < plan.consumption().size(); i++) {
+            int source = plan.consumption().get(i).source();
+            uses.computeIfAbsent(source, s -> new ArrayList<>()).add(multiplied(plan, i));
+        }
+        for (Lane lane : plan.lanes()) {
+            int[] brought = new int[plans.size()];
+            for (Transfer t : lane.transfers()) {
+                Signal passed = arrival(new Arrival(t, lane.index(), ++brought[t.to()]));
+                uses.computeIfAbsent(t.source(), s -> new ArrayList<>()).add(passed);
             }
         }
-        for (Lane lane : holder.lanes()) {
-            for (Transfer passed : lane.transfers()) {
-                Chunk chunk = chunks.chunk(passed.source(), passed.chunk());
-                if (passed.source() == source
-                        && chunk.firstRow() < end
-                        && chunk.firstRow() + chunk.rows() > first) {
-                    readers.add(arrival(passed));
+        List<Step> joins = new ArrayList<>();
+        Buffers buffers = buffersOf(plan);
+        for (int source : plan.releases()) {
+            if (buffers.after()[source] >= 0) {
+                List<Signal> waits = new ArrayList<>();
+                if (buffers.before()[source] >= 0) {
+                    waits.add(released(plan, buffers.before()[source]));
                 }
+                waits.addAll(uses.getOrDefault(source, List.of()));
+                joins.add(new Step.Join(waits, released(plan, source)));
             }
         }
-        return readers;
+        return joins;
     }
 }

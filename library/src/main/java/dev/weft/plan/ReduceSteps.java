@@ -30,6 +30,9 @@ public final class ReduceSteps {
     /** By rank: whole sums that other ranks have sent. */
     private final List<Part> whole = new ArrayList<>();
 
+    /** By rank: sums of the ranks before it, which it adds its own to. */
+    private final List<Part> passed = new ArrayList<>();
+
     /** Rows of C that are finished once all products are queued: others wait for those. */
     private final List<Runnable> finishing = new ArrayList<>();
 
@@ -60,8 +63,9 @@ public final class ReduceSteps {
         this.builder = new StepPlanBuilder(Placements.reduce(rows, inner, cols, all));
         Kind kind = order == Reduction.Order.BY_RANK_BF16 ? Kind.ROUNDED_SUMS : Kind.SUMS;
         for (int rank = 0; rank < ranks; rank++) {
-            sums.add(builder.buffer(rank, "sums", kind, rows.totalRows(), cols));
-            whole.add(builder.buffer(rank, "whole", Kind.SUMS, rows.totalRows(), cols));
+            sums.add(builder.buffer(rank, "sums so far", kind, rows.totalRows(), cols));
+            whole.add(builder.buffer(rank, "whole sums", Kind.SUMS, rows.totalRows(), cols));
+            passed.add(builder.buffer(rank, "own sums", Kind.SUMS, rows.totalRows(), cols));
         }
     }
 
@@ -125,7 +129,7 @@ public final class ReduceSteps {
                 multiply(rank, chunk, parts, false);
             } else if (reduction == Reduction.RING) {
                 multiply(rank, chunk, parts, false);
-                Part arrived = of(whole, rank, chunk);
+                Part arrived = of(passed, rank, chunk);
                 builder.copy(before, 0, of(sums, before, chunk), arrived);
                 Part own = of(sums, rank, chunk);
                 builder.add(rank, 0, List.of(arrived, own), own);
@@ -215,7 +219,7 @@ public final class ReduceSteps {
                 ? sums.get(rank).rows(rows.firstRow(owner), rows.rows(owner))
                 : builder.buffer(
                         owner,
-                        "sums of rank " + rank,
+                        "own sums",
                         order == Reduction.Order.BY_RANK_BF16 ? Kind.ROUNDED_SUMS : Kind.SUMS,
                         rows.rows(owner),
                         cols);

@@ -316,9 +316,7 @@ class AllGatherMatmulTest {
                                         .getMessage();
                             }
                         });
-        assertEquals(
-                "the shard of rank 0 is [11, 65] fp16: expected [12, 65] fp16",
-                messages.getFirst());
+        assertEquals("A of rank 0 is [11, 65] fp16: expected [12, 65] fp16", messages.getFirst());
     }
 
     private static Problem sample(Arena arena, Shards shards) {

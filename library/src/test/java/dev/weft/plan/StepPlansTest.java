@@ -391,22 +391,22 @@ class StepPlansTest {
                         .plans();
         assertEquals(
                 List.of(
-                        "rank 0: A [4, 4], B [4, 3], C [2, 3], sums [4, 3], whole [2, 3]",
+                        "rank 0: A [4, 4], B [4, 3], C [2, 3], sums so far [4, 3], whole sums [2, 3], own sums [0, 3]",
                         "  mover 0",
-                        "    copy 0:sums[0..2, 0..3] to 1:sums[0..2, 0..3] after 0.0 then 1.0",
-                        "    copy 0:sums[2..4, 0..3] to 1:sums[2..4, 0..3] after 0.1 then 1.2",
+                        "    copy 0:sums so far[0..2, 0..3] to 1:sums so far[0..2, 0..3] after 0.0 then 1.0",
+                        "    copy 0:sums so far[2..4, 0..3] to 1:sums so far[2..4, 0..3] after 0.1 then 1.2",
                         "  multiplier 1",
-                        "    multiply 0:A[0..2, 0..4] by 0:B[0..4, 0..3] into 0:sums[0..2, 0..3] then 0.0",
-                        "    multiply 0:A[2..4, 0..4] by 0:B[0..4, 0..3] into 0:sums[2..4, 0..3] then 0.1",
-                        "    add 0:whole[0..2, 0..3] into 0:C[0..2, 0..3] after 0.2",
-                        "rank 1: A [4, 5], B [5, 3], C [2, 3], sums [4, 3], whole [0, 3]",
+                        "    multiply 0:A[0..2, 0..4] by 0:B[0..4, 0..3] into 0:sums so far[0..2, 0..3] then 0.0",
+                        "    multiply 0:A[2..4, 0..4] by 0:B[0..4, 0..3] into 0:sums so far[2..4, 0..3] then 0.1",
+                        "    add 0:whole sums[0..2, 0..3] into 0:C[0..2, 0..3] after 0.2",
+                        "rank 1: A [4, 5], B [5, 3], C [2, 3], sums so far [4, 3], whole sums [0, 3], own sums [0, 3]",
                         "  mover 0",
                         "  mover 1",
-                        "    copy 1:sums[0..2, 0..3] to 0:whole[0..2, 0..3] after 1.1 then 0.2",
+                        "    copy 1:sums so far[0..2, 0..3] to 0:whole sums[0..2, 0..3] after 1.1 then 0.2",
                         "  multiplier 2",
-                        "    multiply 1:A[0..2, 0..5] by 1:B[0..5, 0..3] into 1:sums[0..2, 0..3], going on after 1.0 then 1.1",
-                        "    multiply 1:A[2..4, 0..5] by 1:B[0..5, 0..3] into 1:sums[2..4, 0..3], going on after 1.2 then 1.3",
-                        "    add 1:sums[2..4, 0..3] into 1:C[0..2, 0..3] after 1.3"),
+                        "    multiply 1:A[0..2, 0..5] by 1:B[0..5, 0..3] into 1:sums so far[0..2, 0..3], going on after 1.0 then 1.1",
+                        "    multiply 1:A[2..4, 0..5] by 1:B[0..5, 0..3] into 1:sums so far[2..4, 0..3], going on after 1.2 then 1.3",
+                        "    add 1:sums so far[2..4, 0..3] into 1:C[0..2, 0..3] after 1.3"),
                 StepPlan.describe(plans));
     }
 

@@ -125,6 +125,10 @@ public final class Team implements AutoCloseable {
         isDue = awaited != null;
         awaiting = Thread.currentThread();
         round++;
+        if (threads.length == 0 && awaited == null) {
+            // A rank may have nothing to do.
+            finished = round;
+        }
         for (Thread thread : threads) {
             LockSupport.unpark(thread);
         }

@@ -65,9 +65,6 @@ public final class StepPlanBuilder {
     /** By step: the rank that takes it. */
     private final List<Integer> takers = new ArrayList<>();
 
-    /** By step: where its word is if anybody waits for it. */
-    private final List<Integer> homes = new ArrayList<>();
-
     public StepPlanBuilder(Placement placement) {
         for (int rank = 0; rank < placement.ranks().size(); rank++) {
             ranks.add(new RankDraft(placement, rank));
@@ -104,7 +101,7 @@ public final class StepPlanBuilder {
     /** Lane {@code lane} of {@code rank}, at either end, copies. */
     public void copy(int rank, int lane, Part from, Part to) {
         long row = row(from);
-        int step = add(rank, new Step.Copy(from, to, row, List.of(), null), to.rank());
+        int step = add(rank, new Step.Copy(from, to, row, List.of(), null));
         reads(step, from);
         writes(step, to, row);
         if (from.rank() != to.rank()) {
@@ -118,7 +115,7 @@ public final class StepPlanBuilder {
     /** Multiplies, and continues the sums of {@code into} if {@code resume}. */
     public void multiply(int rank, int program, Part a, Part b, Part into, boolean resume) {
         long row = row(a);
-        int step = add(rank, new Step.Multiply(a, b, into, resume, 0, row, List.of(), null), rank);
+        int step = add(rank, new Step.Multiply(a, b, into, resume, 0, row, List.of(), null));
         reads(step, a);
         reads(step, b);
         if (resume) {
@@ -131,7 +128,7 @@ public final class StepPlanBuilder {
     /** Adds in this order. One addend into C only finishes its sums. */
     public void add(int rank, int program, List<Part> addends, Part into) {
         long row = row(addends.getFirst());
-        int step = add(rank, new Step.Add(addends, into, row, List.of(), null), rank);
+        int step = add(rank, new Step.Add(addends, into, row, List.of(), null));
         addends.forEach(addend -> reads(step, addend));
         writes(step, into, row);
         worker(ranks.get(rank).multipliers, program).add(step);
@@ -144,7 +141,7 @@ public final class StepPlanBuilder {
                         .filter(step -> takers.get(step) == rank)
                         .boxed()
                         .toList();
-        int step = add(rank, new Step.Join(List.of(), null), rank);
+        int step = add(rank, new Step.Join(List.of(), null));
         waits.get(step).addAll(before);
         worker(ranks.get(rank).multipliers, 0).add(step);
         ranks.get(rank).join = step;
@@ -237,13 +234,31 @@ public final class StepPlanBuilder {
         return steps.get(step) instanceof Step.Join;
     }
 
-    /** A word for each step that another one waits for. */
+    /**
+     * A word for each step that another one waits for: where a copy arrives, at the only rank that
+     * waits, or else at the rank that raises it.
+     */
     private Signal[] signals() {
+        int[] homes = takers.stream().mapToInt(rank -> rank).toArray();
+        List<TreeSet<Integer>> waiting = new ArrayList<>();
+        steps.forEach(step -> waiting.add(new TreeSet<>()));
+        for (int n = 0; n < steps.size(); n++) {
+            for (int step : waits.get(n)) {
+                waiting.get(step).add(takers.get(n));
+            }
+        }
+        for (int n = 0; n < homes.length; n++) {
+            if (steps.get(n) instanceof Step.Copy copy) {
+                homes[n] = copy.to().rank();
+            } else if (waiting.get(n).size() == 1) {
+                homes[n] = waiting.get(n).getFirst();
+            }
+        }
         Signal[] signals = new Signal[steps.size()];
         for (int n = 0; n < steps.size(); n++) {
             for (int step : waits.get(n)) {
                 if (signals[step] == null) {
-                    int home = homes.get(step);
+                    int home = homes[step];
                     signals[step] = new Signal(takers.get(step), home, ranks.get(home).words++, 1);
                 }
             }
@@ -251,11 +266,10 @@ public final class StepPlanBuilder {
         return signals;
     }
 
-    private int add(int rank, Step step, int home) {
+    private int add(int rank, Step step) {
         steps.add(step);
         takers.add(rank);
         waits.add(new TreeSet<>());
-        homes.add(home);
         Integer join = ranks.get(rank).join;
         if (join != null) {
             waits.getLast().add(join);

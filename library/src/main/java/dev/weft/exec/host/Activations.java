@@ -1,4 +1,4 @@
-package dev.weft.op;
+package dev.weft.exec.host;
 
 import java.lang.foreign.MemorySegment;
 

@@ -1,7 +1,6 @@
-package dev.weft.op;
+package dev.weft.exec.host;
 
 import dev.weft.gemm.PackedB;
-import dev.weft.op.exec.OperatorMemory;
 import dev.weft.tensor.Matrix;
 
 /**
@@ -13,9 +12,10 @@ import dev.weft.tensor.Matrix;
  * @param peers by half and rank: the peers' results if they are shared, null for other hosts;
  *     otherwise null
  */
-record Product(PackedB b, PackedB second, Matrix[] halves, Matrix[][] peers) {
+public record Product(PackedB b, PackedB second, Matrix[] halves, Matrix[][] peers) {
 
-    Matrix c(int call) {
-        return halves[OperatorMemory.half(call)];
+    /** The result of a call. */
+    public Matrix c(int call) {
+        return halves[StepMemory.copy(call)];
     }
 }

@@ -1,4 +1,4 @@
-package dev.weft.op;
+package dev.weft.exec.host;
 
 import dev.weft.ffi.LargePages;
 import dev.weft.tensor.DType;

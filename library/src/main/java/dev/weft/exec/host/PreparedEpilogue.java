@@ -1,4 +1,4 @@
-package dev.weft.op;
+package dev.weft.exec.host;
 
 import dev.weft.gemm.RowConverter;
 import dev.weft.op.exec.EpilogueSteps;
@@ -11,7 +11,7 @@ import java.lang.foreign.MemorySegment;
  * The caller begins a call before the workers start; each worker applies it with its own {@link
  * Scratch}.
  */
-final class PreparedEpilogue {
+public final class PreparedEpilogue {
 
     /**
      * Never started: stands in for the workers when checking whether memory is confined to a
@@ -30,7 +30,7 @@ final class PreparedEpilogue {
      *
      * @param rows the result's rows on this rank
      */
-    PreparedEpilogue(EpilogueSteps steps, long rows) {
+    public PreparedEpilogue(EpilogueSteps steps, long rows) {
         this.steps = steps;
         this.kinds = steps.kinds().toArray(Kind[]::new);
         this.biases = steps.biases().toArray(float[][]::new);
@@ -39,7 +39,7 @@ final class PreparedEpilogue {
     }
 
     /** Gets the residual of the call that is about to start, and refuses a wrong one. */
-    void begin() {
+    public void begin() {
         if (steps.residuals() == null) {
             return;
         }
@@ -60,6 +60,11 @@ final class PreparedEpilogue {
         throw steps.misfit(
                 "residual is " + (next instanceof Matrix matrix ? matrix.describe() : next),
                 "[%d, %d], in memory that any thread may read".formatted(rows, steps.cols()));
+    }
+
+    /** Whether sums are more than just rounded. */
+    boolean hasSteps() {
+        return kinds.length > 0;
     }
 
     /** Applies the epilogue; for one thread. */

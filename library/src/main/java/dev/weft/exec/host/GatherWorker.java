@@ -1,0 +1,70 @@
+package dev.weft.exec.host;
+
+import dev.weft.fabric.transport.Awaited;
+import dev.weft.fabric.transport.RowGather;
+import dev.weft.op.Operator.View;
+import dev.weft.op.Timeline;
+import dev.weft.op.exec.SpanLog;
+import dev.weft.op.exec.Worker;
+import dev.weft.plan.Shards;
+import dev.weft.plan.step.Signal;
+import dev.weft.plan.step.Step;
+
+/** Gathers all shards by the transport's own all-gather instead of copies. */
+final class GatherWorker extends Worker {
+
+    private final HostCall call;
+    private final RowGather gather;
+    private final int buffer;
+    private final long[] rows;
+    private final Need[] starts;
+
+    /**
+     * @param buffer where the shards are gathered, one below the other
+     */
+    GatherWorker(RowGather gather, int buffer, Shards shards, HostCall call) {
+        super(new SpanLog("gather", 1));
+        this.gather = gather;
+        this.buffer = buffer;
+        this.call = call;
+        this.rows = new long[shards.ranks()];
+        this.starts = new Need[shards.ranks()];
+        for (int r = 0; r < starts.length; r++) {
+            rows[r] = shards.rows(r);
+            Awaited shard = new Awaited(Awaited.SHARD, r, r, -1, 1);
+            starts[r] = new Need(r, StepMemory.START_AT, 1, 1, shard);
+        }
+    }
+
+    @Override
+    public void run() {
+        log.clear();
+        if (call.view == View.COMPUTE_ONLY) {
+            return;
+        }
+        long start = System.nanoTime();
+        // A rank that has started the call will also gather, whatever else it still waits for.
+        for (Need need : starts) {
+            call.await(need);
+        }
+        call.memory.gather(gather, buffer, rows, call.number);
+        long all = 0;
+        for (long count : rows) {
+            all += count;
+        }
+        log.add(Timeline.Kind.TRANSFER, call.rank(), call.rank(), 0, all, start);
+        for (RankSteps.Lane lane : call.steps.lanes()) {
+            for (int i = 0; i < lane.copies().size(); i++) {
+                raise(lane.copies().get(i));
+                call.end(lane.ends().get(i));
+            }
+        }
+    }
+
+    private void raise(Step.Copy copy) {
+        Signal signal = copy.signal();
+        int value = (call.number - 1) * call.memory.stride() + (int) signal.value();
+        call.fabric.signal(
+                call.memory.region(), signal.rank(), StepMemory.wordAt(signal.word()), value);
+    }
+}

@@ -1,0 +1,438 @@
+package dev.weft.exec.host;
+
+import dev.weft.gemm.Gemm;
+import dev.weft.gemm.PackedB;
+import dev.weft.gemm.Scratch;
+import dev.weft.op.Operator.View;
+import dev.weft.op.Timeline;
+import dev.weft.op.exec.SpanLog;
+import dev.weft.op.exec.Worker;
+import dev.weft.plan.step.Part;
+import dev.weft.plan.step.Step;
+import dev.weft.plan.step.StepPlan;
+import dev.weft.tensor.Matrix;
+import java.lang.foreign.Arena;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicIntegerArray;
+
+/**
+ * One of the threads that share a program. Each takes the next free task or, if columns are cut
+ * into parts, the next free part of one, and waits for what it needs. Sums are added as soon as
+ * what they need has come, between tasks, while it is in a near cache; those that are left are
+ * waited for at the end.
+ *
+ * <p>No deadlock: a thread waits for a step only once everything before it in its program is done
+ * or in progress, and the plan finishes if steps are taken strictly in order.
+ */
+final class MultiplierWorker extends Worker {
+
+    /** How many additions that cannot start yet are looked at before each task. */
+    private static final int LOOKAHEAD = 4;
+
+    /** Rows that are added up before they are finished: they stay in a near cache. */
+    private static final long ADDED_ROWS = 8;
+
+    /** What the threads of one program share. */
+    static final class Shared {
+
+        final RankSteps.Program program;
+        final int columnParts;
+
+        /** The next piece to take: tasks in order, each in parts of its columns. */
+        final AtomicInteger nextPiece = new AtomicInteger();
+
+        /** By task: how many parts are still to be multiplied. */
+        final AtomicIntegerArray partsLeft;
+
+        /** By addition: 1 if a thread has taken it. */
+        final AtomicIntegerArray taken;
+
+        /** All additions before this one are taken; it may lag behind. */
+        volatile int firstOpen;
+
+        Shared(RankSteps.Program program, int columnParts) {
+            this.program = program;
+            this.columnParts = columnParts;
+            this.partsLeft = new AtomicIntegerArray(program.tasks().size());
+            this.taken = new AtomicIntegerArray(program.additions().size());
+        }
+
+        void begin() {
+            nextPiece.set(0);
+            firstOpen = 0;
+            for (int i = 0; i < partsLeft.length(); i++) {
+                partsLeft.set(i, columnParts);
+            }
+            for (int i = 0; i < taken.length(); i++) {
+                taken.set(i, 0);
+            }
+        }
+    }
+
+    private final int index;
+    private final HostCall call;
+    private final Shared shared;
+    private final Products products;
+    private final Gemm gemm;
+    private final Scratch scratch;
+
+    /** Null if products are only rounded. */
+    private final FinishedRows finished;
+
+    /** Null if A has no scales. */
+    private final WidenedRows widened;
+
+    /** Null if nothing is added. */
+    private final RowSums sums;
+
+    /** The columns of each B in rows that were added up; null if nothing is added. */
+    private final Matrix[] added;
+
+    private final PreparedEpilogue.Scratch epilogue;
+    private final Matrix[] addends;
+    private final long[] addendRows;
+
+    MultiplierWorker(
+            int index, String name, HostCall call, Shared shared, Products products, Arena arena) {
+        super(new SpanLog(name, spans(shared)));
+        this.index = index;
+        this.call = call;
+        this.shared = shared;
+        this.products = products;
+        this.gemm = products.gemm();
+        this.scratch = gemm.scratch(products.deepest(), products.widest(), arena);
+        long mostRows =
+                shared.program.tasks().stream()
+                        .flatMap(task -> task.products().stream())
+                        .mapToLong(product -> product.a().rows())
+                        .max()
+                        .orElse(0);
+        this.finished =
+                !products.finishes() || !multipliesIntoC(shared)
+                        ? null
+                        : new FinishedRows(
+                                products.epilogue(),
+                                gemm,
+                                scratch,
+                                products.results(),
+                                mostRows,
+                                arena);
+        this.widened =
+                products.scaling() == null
+                        ? null
+                        : new WidenedRows(
+                                products.scaling(),
+                                Math.clamp(mostRows, 1, gemm.blockRows()),
+                                products.deepest(),
+                                arena);
+        List<RankSteps.Addition> additions = shared.program.additions();
+        int most = additions.stream().mapToInt(a -> a.step().addends().size()).max().orElse(0);
+        this.sums = most == 0 ? null : new RowSums(ADDED_ROWS, products.totalColumns(), arena);
+        this.added = most == 0 ? null : products.columnsOf(sums.sums());
+        this.epilogue = products.epilogue().new Scratch();
+        this.addends = new Matrix[most];
+        this.addendRows = new long[most];
+    }
+
+    private static boolean multipliesIntoC(Shared shared) {
+        return shared.program.tasks().stream()
+                .flatMap(task -> task.products().stream())
+                .anyMatch(product -> product.into().buffer() == StepPlan.C);
+    }
+
+    /** For each piece a product and a wait per step, or a wait and a product per need. */
+    private static int spans(Shared shared) {
+        int spans = 1;
+        for (RankSteps.Task task : shared.program.tasks()) {
+            spans += 2;
+            for (List<Need> needs : task.needs()) {
+                spans += 2 + 2 * needs.size();
+            }
+        }
+        return spans * shared.columnParts + 2 * shared.program.additions().size();
+    }
+
+    int index() {
+        return index;
+    }
+
+    @Override
+    public void run() {
+        log.clear();
+        boolean alone = call.view == View.COMPUTE_ONLY;
+        if (!alone && !shared.program.first().isEmpty()) {
+            call.await(shared.program.first(), log, call.rank(), 0, 0);
+            if (index == 0) {
+                call.gatheredNs = System.nanoTime();
+            }
+        }
+        int pieces = shared.program.tasks().size() * shared.columnParts;
+        for (int i = next(); i < pieces; i = next()) {
+            while (!alone && addIfReady()) {
+                // Rows with complete sums are finished while they are in a near cache.
+            }
+            int task = i / shared.columnParts;
+            take(shared.program.tasks().get(task), i % shared.columnParts);
+            // The last one acquires what the others have released.
+            if (shared.partsLeft.decrementAndGet(task) == 0 && !alone) {
+                call.end(shared.program.tasks().get(task).done());
+            }
+        }
+        if (!alone) {
+            addBefore(shared.program.additions().size());
+        }
+        if (index == 0 && call.view == View.COMM_ONLY) {
+            call.gatheredNs = System.nanoTime();
+        }
+    }
+
+    private int next() {
+        return shared.nextPiece.getAndIncrement();
+    }
+
+    private void take(RankSteps.Task task, int part) {
+        if (task.copy() != null) {
+            if (part == 0) {
+                copy(task);
+            }
+            return;
+        }
+        for (int i = 0; i < task.products().size(); i++) {
+            Step.Multiply product = task.products().get(i);
+            List<Need> needs = task.needs().get(i);
+            boolean waits = call.view != View.COMPUTE_ONLY && !needs.isEmpty();
+            if (waits && product.leastRows() > 0 && call.view != View.COMM_ONLY) {
+                multiplyAsItArrives(product, needs, part);
+                continue;
+            }
+            if (waits) {
+                await(task, needs, product.firstRow(), product.a().rows());
+                noteGathered();
+            }
+            if (call.view != View.COMM_ONLY) {
+                multiply(product, 0, product.a().rows(), part);
+            }
+        }
+    }
+
+    /** Only the first product's wait counts, and only if all products wait for the same. */
+    private void noteGathered() {
+        if (index == 0 && call.gatheredNs == 0) {
+            call.gatheredNs = System.nanoTime();
+        }
+    }
+
+    private void await(RankSteps.Task task, List<Need> needs, long row, long rows) {
+        if (shared.firstOpen < task.additions() && !call.haveReached(needs)) {
+            addBefore(task.additions());
+        }
+        int source = call.names.source(row);
+        call.await(needs, log, source, call.names.rowOfShard(source, row), rows);
+    }
+
+    /** Leaves rows where the caller, or a later step, reads them. */
+    private void copy(RankSteps.Task task) {
+        Step.Copy step = task.copy();
+        if (call.view == View.COMPUTE_ONLY) {
+            return;
+        }
+        await(task, task.needs().getFirst(), step.firstRow(), step.from().rows());
+        if (call.view == View.PIPELINED) {
+            long start = System.nanoTime();
+            Part from = step.from();
+            Part to = step.to();
+            call.matrix(to.rank(), to.buffer())
+                    .copyBlock(
+                            call.matrix(from.rank(), from.buffer()),
+                            from.firstRow(),
+                            from.firstCol(),
+                            to.firstRow(),
+                            to.firstCol(),
+                            from.rows(),
+                            from.cols());
+            log(Timeline.Kind.STAGE, step.firstRow(), from.rows(), from.rank(), start);
+        }
+    }
+
+    /** Multiplies the rows that have arrived, if the rest is late. */
+    private void multiplyAsItArrives(Step.Multiply product, List<Need> needs, int part) {
+        long all = product.a().rows();
+        long done = 0;
+        int source = call.names.source(product.firstRow());
+        for (int i = 0; i < needs.size(); i++) {
+            if (!call.hasReached(needs.get(i))) {
+                long start = System.nanoTime();
+                call.await(needs.get(i));
+                long row = call.names.rowOfShard(source, product.firstRow() + done);
+                int writer = needs.get(i).what().writer();
+                log.add(Timeline.Kind.WAIT, source, writer, row, all - done, start);
+            }
+            boolean last = i + 1 == needs.size();
+            long quantum = gemm.rowQuantum();
+            long complete = call.names.completeRows(product.firstRow(), all, i + 1);
+            long ready = last ? all - done : (complete - done) / quantum * quantum;
+            if (last || ready >= product.leastRows() && !call.hasReached(needs.get(i + 1))) {
+                multiply(product, done, ready, part);
+                done += ready;
+            }
+        }
+    }
+
+    /** Some rows of a product, in one part of its columns. */
+    private void multiply(Step.Multiply product, long first, long rows, int part) {
+        long start = System.nanoTime();
+        Part a = product.a();
+        Matrix from = call.matrix(a.rank(), a.buffer());
+        long row = a.firstRow() + first;
+        long into = product.into().firstRow() + first;
+        if (widened == null) {
+            multiply(product, from, row, rows, into, part);
+        } else {
+            for (long done = 0; done < rows; done += widened.mostRows()) {
+                long count = Math.min(widened.mostRows(), rows - done);
+                Matrix wide = widened.of(from, row + done, count);
+                multiply(product, wide, 0, count, into + done, part);
+            }
+        }
+        log(Timeline.Kind.COMPUTE, product.firstRow() + first, rows, product.b().rank(), start);
+    }
+
+    private void multiply(
+            Step.Multiply product, Matrix a, long row, long rows, long intoRow, int part) {
+        boolean intoC = product.into().buffer() == StepPlan.C;
+        int of = product.b().rank();
+        int count = intoC ? products.results().size() : products.count();
+        for (int p = 0; p < count; p++) {
+            long firstCol = products.firstCol(p, part);
+            long cols = products.firstCol(p, part + 1) - firstCol;
+            if (intoC && finished != null) {
+                Matrix c = products.results().get(p).c(call.number);
+                finished.multiply(p, a, row, rows, firstCol, cols, c, intoRow);
+            } else {
+                PackedB b = products.b(of, p);
+                Matrix c =
+                        intoC
+                                ? products.results().get(p).c(call.number)
+                                : products.columns(product.into().buffer(), p, call.number);
+                gemm.multiply(
+                        a, row, rows, b, firstCol, cols, product.resume(), c, intoRow, scratch);
+            }
+            call.fabric.worked();
+        }
+    }
+
+    /** Adds the next sums of which all have come; returns whether there may be more. */
+    private boolean addIfReady() {
+        int open = 0;
+        for (int i = firstOpen(); i < shared.taken.length() && open < LOOKAHEAD; i++) {
+            if (shared.taken.get(i) == 0) {
+                open++;
+                RankSteps.Addition addition = shared.program.additions().get(i);
+                if (call.haveReached(addition.needs()) && shared.taken.compareAndSet(i, 0, 1)) {
+                    add(addition);
+                    return true;
+                }
+            }
+        }
+        return false;
+    }
+
+    /** The first addition that may not be taken yet. */
+    private int firstOpen() {
+        int first = shared.firstOpen;
+        while (first < shared.taken.length() && shared.taken.get(first) != 0) {
+            first++;
+        }
+        // Threads may write older values, too: a lower one only costs a few looks.
+        shared.firstOpen = first;
+        return first;
+    }
+
+    /** Takes the additions before number {@code end}, waiting for what they add. */
+    private void addBefore(int end) {
+        for (int i = firstOpen(); i < end; i++) {
+            while (addIfReady()) {
+                // Those that have come need not wait for the one that has not.
+            }
+            if (shared.taken.compareAndSet(i, 0, 1)) {
+                add(shared.program.additions().get(i));
+            }
+        }
+    }
+
+    private void add(RankSteps.Addition addition) {
+        Step.Add step = addition.step();
+        int source = call.names.source(step.firstRow());
+        long rows = step.into().rows();
+        long row = call.names.rowOfShard(source, step.firstRow());
+        call.await(addition.needs(), log, source, row, rows);
+        if (call.view != View.COMM_ONLY) {
+            long start = System.nanoTime();
+            add(step);
+            if (step.addends().size() > 1) {
+                log.add(Timeline.Kind.COMPUTE, source, call.rank(), row, rows, start);
+            }
+            call.fabric.worked();
+        }
+        call.end(addition.done());
+    }
+
+    private void add(Step.Add step) {
+        int count = step.addends().size();
+        boolean intoC = step.into().buffer() == StepPlan.C;
+        if (intoC && count == 1) {
+            Part only = step.addends().getFirst();
+            finish(only.buffer(), only.firstRow(), step.into().rows(), step.into().firstRow());
+            return;
+        }
+        for (int i = 0; i < count; i++) {
+            Part addend = step.addends().get(i);
+            addends[i] = call.matrix(addend.rank(), addend.buffer());
+            addendRows[i] = addend.firstRow();
+        }
+        long rows = step.into().rows();
+        if (!intoC) {
+            Matrix into = call.matrix(step.into().rank(), step.into().buffer());
+            for (long row = 0; row < rows; row++) {
+                sums.add(addends, addendRows, count, row, into, step.into().firstRow() + row);
+            }
+            return;
+        }
+        for (long done = 0; done < rows; done += ADDED_ROWS) {
+            long height = Math.min(ADDED_ROWS, rows - done);
+            for (long row = 0; row < height; row++) {
+                sums.add(addends, addendRows, count, done + row, row);
+            }
+            finishAdded(height, step.into().firstRow() + done);
+        }
+    }
+
+    /** Turns complete sums of a buffer into rows of the results. */
+    private void finish(int buffer, long firstRow, long rows, long resultRow) {
+        for (int i = 0; i < products.results().size(); i++) {
+            Product result = products.results().get(i);
+            Matrix second =
+                    result.second() == null ? null : products.columns(buffer, i + 1, call.number);
+            apply(i, products.columns(buffer, i, call.number), second, firstRow, rows, resultRow);
+        }
+    }
+
+    private void finishAdded(long rows, long resultRow) {
+        for (int i = 0; i < products.results().size(); i++) {
+            Product result = products.results().get(i);
+            Matrix second = result.second() == null ? null : added[i + 1];
+            apply(i, added[i], second, 0, rows, resultRow);
+        }
+    }
+
+    private void apply(int i, Matrix of, Matrix second, long row, long rows, long resultRow) {
+        Matrix c = products.results().get(i).c(call.number);
+        epilogue.apply(i, of, second, row, rows, 0, c.cols(), c, resultRow);
+    }
+
+    private void log(Timeline.Kind kind, long row, long rows, int peer, long start) {
+        int source = call.names.source(row);
+        log.add(kind, source, peer, call.names.rowOfShard(source, row), rows, start);
+    }
+}

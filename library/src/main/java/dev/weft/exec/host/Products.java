@@ -1,0 +1,144 @@
+package dev.weft.exec.host;
+
+import dev.weft.gemm.Gemm;
+import dev.weft.gemm.PackedB;
+import dev.weft.plan.step.StepPlan;
+import dev.weft.tensor.Matrix;
+import dev.weft.tensor.ScaledMatrix.Scaling;
+import java.util.Arrays;
+import java.util.List;
+import java.util.stream.LongStream;
+
+/**
+ * What a rank multiplies by, and where results go. Sums of several Bs lie side by side in one
+ * buffer.
+ */
+final class Products {
+
+    private final Gemm gemm;
+    private final PackedB[][] bs;
+    private final List<Product> results;
+    private final PreparedEpilogue epilogue;
+    private final boolean finishes;
+    private final Scaling scaling;
+
+    /** By B: where the parts of its columns begin, followed by N. */
+    private final long[][] firstCols;
+
+    /** By copy, buffer and B: its columns of the sums there; null for other buffers. */
+    private Matrix[][][] columns;
+
+    /**
+     * @param bs by rank and B; empty for ranks whose B this rank does not read
+     * @param results one for each B, or for two that are joined
+     * @param epilogue what is applied to sums; may have no steps
+     * @param scaling the scaling of an A of 8 bits; else null
+     */
+    Products(
+            Gemm gemm,
+            PackedB[][] bs,
+            int rank,
+            List<Product> results,
+            PreparedEpilogue epilogue,
+            Scaling scaling,
+            int columnParts) {
+        this.gemm = gemm;
+        this.bs = bs;
+        this.results = results;
+        this.epilogue = epilogue;
+        this.finishes = epilogue.hasSteps();
+        this.scaling = scaling;
+        this.firstCols =
+                Arrays.stream(bs[rank])
+                        .map(b -> firstCols(b.n(), gemm, columnParts))
+                        .toArray(long[][]::new);
+    }
+
+    /** Where the parts of N columns begin, followed by N. */
+    static long[] firstCols(long n, Gemm gemm, int parts) {
+        long quanta = Math.ceilDiv(n, gemm.colQuantum());
+        return LongStream.rangeClosed(0, parts)
+                .map(part -> Math.min(n, quanta * part / parts * gemm.colQuantum()))
+                .toArray();
+    }
+
+    /** Looks up where this rank's sums are. */
+    void in(StepMemory memory, StepPlan plan) {
+        columns = new Matrix[StepMemory.COPIES][plan.buffers().size()][];
+        for (int copy = 0; copy < StepMemory.COPIES; copy++) {
+            for (int b = 0; b < plan.buffers().size(); b++) {
+                if (plan.buffers().get(b).holdsSums()) {
+                    columns[copy][b] = columnsOf(memory.matrix(plan.rank(), b, copy));
+                }
+            }
+        }
+    }
+
+    /** The columns of each B in a matrix of sums. */
+    Matrix[] columnsOf(Matrix sums) {
+        Matrix[] views = new Matrix[firstCols.length];
+        long first = 0;
+        for (int i = 0; i < views.length; i++) {
+            long n = firstCols[i][firstCols[i].length - 1];
+            views[i] = sums.block(0, sums.rows(), first, n);
+            first += n;
+        }
+        return views;
+    }
+
+    Gemm gemm() {
+        return gemm;
+    }
+
+    /** How many Bs there are. */
+    int count() {
+        return firstCols.length;
+    }
+
+    PackedB b(int rank, int index) {
+        return bs[rank][index];
+    }
+
+    List<Product> results() {
+        return results;
+    }
+
+    PreparedEpilogue epilogue() {
+        return epilogue;
+    }
+
+    /** Whether sums are more than just rounded. */
+    boolean finishes() {
+        return finishes;
+    }
+
+    Scaling scaling() {
+        return scaling;
+    }
+
+    long firstCol(int b, int part) {
+        return firstCols[b][part];
+    }
+
+    /** The columns of one B in a buffer of sums in a call. */
+    Matrix columns(int buffer, int b, int call) {
+        return columns[StepMemory.copy(call)][buffer][b];
+    }
+
+    /** The columns of all Bs together. */
+    long totalColumns() {
+        return Arrays.stream(firstCols).mapToLong(cols -> cols[cols.length - 1]).sum();
+    }
+
+    long deepest() {
+        return all().mapToLong(PackedB::k).max().orElse(0);
+    }
+
+    long widest() {
+        return all().mapToLong(PackedB::n).max().orElse(0);
+    }
+
+    private java.util.stream.Stream<PackedB> all() {
+        return Arrays.stream(bs).flatMap(Arrays::stream);
+    }
+}
