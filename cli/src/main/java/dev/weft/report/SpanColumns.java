@@ -50,7 +50,7 @@ final class SpanColumns {
     }
 
     private static long kind(Timeline.Span span) {
-        return span.kind().ordinal() + (span.estimated() ? ESTIMATED : 0);
+        return (long) span.kind().ordinal() + (span.estimated() ? ESTIMATED : 0);
     }
 
     private long units(long ns) {

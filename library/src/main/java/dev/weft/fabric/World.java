@@ -1,7 +1,6 @@
 package dev.weft.fabric;
 
 import dev.weft.waiting.Uninterruptibly;
-
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.foreign.Arena;

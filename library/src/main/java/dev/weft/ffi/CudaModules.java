@@ -6,7 +6,6 @@ import static dev.weft.ffi.CudaLibrary.scratch;
 import static dev.weft.ffi.CudaLibrary.words;
 import static dev.weft.ffi.CudaLibrary.wordsInScratch;
 import static dev.weft.ffi.NativeFunction.hex;
-
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 

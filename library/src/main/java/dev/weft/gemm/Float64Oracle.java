@@ -2,7 +2,6 @@ package dev.weft.gemm;
 
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
-
 import java.lang.foreign.Arena;
 import java.util.function.LongConsumer;
 import java.util.function.LongUnaryOperator;

@@ -1,7 +1,6 @@
 package dev.weft.gemm;
 
 import dev.weft.tensor.Matrix;
-
 import java.util.function.LongPredicate;
 import java.util.stream.LongStream;
 

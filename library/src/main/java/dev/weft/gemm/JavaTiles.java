@@ -83,7 +83,7 @@ abstract class JavaTiles implements Tiles {
                 if (!resume) {
                     clear(sums, at, pitch, rowBytes);
                 }
-                long a = aFrom + tile * depth * TILE_COLUMN_BYTES;
+                long a = aFrom + (long) tile * depth * TILE_COLUMN_BYTES;
                 long b = bFrom + panel * panelBytes(depth);
                 sumTile(packed, a, panels, b, depth, sums, at, pitch);
             }

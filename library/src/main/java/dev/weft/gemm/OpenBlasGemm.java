@@ -3,7 +3,6 @@ package dev.weft.gemm;
 import dev.weft.ffi.OpenBlas;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
-
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;

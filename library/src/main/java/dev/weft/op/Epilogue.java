@@ -1,5 +1,6 @@
 package dev.weft.op;
 
+import dev.weft.exec.host.PreparedEpilogue;
 import dev.weft.op.exec.EpilogueSteps;
 import dev.weft.op.exec.EpilogueSteps.Kind;
 import dev.weft.tensor.DType;

@@ -16,6 +16,7 @@ import dev.weft.plan.Chunks;
 import dev.weft.plan.PlanChecker;
 import dev.weft.plan.PlanWriter;
 import dev.weft.plan.RankPlan;
+import dev.weft.plan.ReduceSteps;
 import dev.weft.plan.Reduction;
 import dev.weft.plan.Reduction.Order;
 import dev.weft.plan.cut.Cut;
@@ -293,7 +294,14 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
                         () -> PlanChecker.checkGiven(written, fabric.hosts(), inner, all));
         Reduction reduction = Reduction.of(candidate.algorithm().label());
         List<StepPlan> steps =
-                reduction.steps(chunks, inner, all, wantedOrder(reduction), fabric.hosts());
+                new ReduceSteps(
+                                reduction,
+                                wantedOrder(reduction),
+                                chunks,
+                                inner,
+                                all,
+                                fabric.hosts())
+                        .plans();
         Arena arena = Arena.ofShared();
         try {
             HostExecutor.Work work =

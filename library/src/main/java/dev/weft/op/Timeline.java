@@ -57,6 +57,8 @@ public record Timeline(int rank, long startNs, long elapsedNs, List<Track> track
             long endNs,
             @JsonField(omitted = true) boolean estimated) {
 
+        /** Read by annotations only. */
+        @SuppressWarnings("UnusedVariable")
         private static final int MOST_RANKS = 1 << 20;
 
         /** A span whose times were measured. */

@@ -1,6 +1,5 @@
 package dev.weft.plan;
 
-import dev.weft.plan.step.StepPlan;
 import java.util.List;
 import java.util.Locale;
 import java.util.stream.IntStream;
@@ -142,12 +141,6 @@ public enum Reduction {
         public List<RankPlan> plans(Chunks chunks, int lanes, Hosts hosts) {
             return reduction.plans(chunks, inner, all, hosts);
         }
-    }
-
-    /** The steps of all ranks, in rank order; otherwise like {@link #plans}. */
-    public List<StepPlan> steps(
-            Chunks chunks, Shards inner, boolean all, Order wanted, Hosts hosts) {
-        return new ReduceSteps(this, wanted, chunks, inner, all, hosts).plans();
     }
 
     /** The plans of all ranks on one host. */

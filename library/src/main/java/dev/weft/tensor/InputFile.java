@@ -1,7 +1,6 @@
 package dev.weft.tensor;
 
 import dev.weft.tensor.MatrixFiles.Located;
-
 import java.io.Closeable;
 import java.io.IOException;
 import java.lang.foreign.Arena;

@@ -1,7 +1,6 @@
 package dev.weft.tensor;
 
 import dev.weft.text.SafeText;
-
 import java.util.ArrayList;
 import java.util.List;
 import java.util.regex.Matcher;

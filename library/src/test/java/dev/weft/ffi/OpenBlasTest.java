@@ -1,18 +1,16 @@
 package dev.weft.ffi;
 
+import static java.lang.foreign.ValueLayout.JAVA_FLOAT;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import static java.lang.foreign.ValueLayout.JAVA_FLOAT;
-
-import org.junit.jupiter.api.Test;
-
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Optional;
 import java.util.Set;
+import org.junit.jupiter.api.Test;
 
 class OpenBlasTest {
 

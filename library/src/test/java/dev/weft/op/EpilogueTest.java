@@ -4,6 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.weft.exec.host.Activations;
+import dev.weft.exec.host.PreparedEpilogue;
 import dev.weft.fabric.transport.Ranks;
 import dev.weft.gemm.Gemm;
 import dev.weft.gemm.Gemms;

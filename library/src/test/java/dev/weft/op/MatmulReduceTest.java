@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.weft.exec.host.PreparedEpilogue;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.World;
 import dev.weft.fabric.transport.Transport;

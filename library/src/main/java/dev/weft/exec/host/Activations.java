@@ -13,7 +13,7 @@ import java.lang.foreign.MemorySegment;
  * small result keeps its digits. The loops are plain loops over arrays, which the JIT compiler
  * turns into vector code. Not thread-safe.
  */
-final class Activations {
+public final class Activations {
 
     /** Values that are processed at a time: all arrays together stay in the nearest cache. */
     static final int PIECE = 512;
@@ -52,20 +52,20 @@ final class Activations {
     private final MemorySegment bitsBytes = MemorySegment.ofArray(bits);
 
     /** The larger of the value and +0: +0 for -0, NaN for NaN. */
-    static void relu(float[] values, int count) {
+    public static void relu(float[] values, int count) {
         for (int i = 0; i < count; i++) {
             values[i] = Math.max(values[i], 0f);
         }
     }
 
     /** x / (1 + e^-x); -0 for minus infinity. */
-    void silu(float[] values, int count) {
+    public void silu(float[] values, int count) {
         siluTails(values, count);
         subtract(values, powers, count);
     }
 
     /** silu(x) times {@code factors}, rounded once. */
-    void siluTimes(float[] values, float[] factors, int count) {
+    public void siluTimes(float[] values, float[] factors, int count) {
         siluTails(values, count);
         subtractAndMultiply(values, powers, factors, count);
     }
@@ -77,7 +77,7 @@ final class Activations {
     }
 
     /** x Phi(x), where Phi is the normal distribution function; -0 for minus infinity. */
-    void gelu(float[] values, int count) {
+    public void gelu(float[] values, int count) {
         halfSquares(values, magnitudes, exponents, scaled, count);
         powersOfTwo(count);
         normalTails(magnitudes, exponents, scaled, powers, count);
@@ -85,7 +85,7 @@ final class Activations {
     }
 
     /** x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))); -0 for minus infinity. */
-    void geluTanh(float[] values, int count) {
+    public void geluTanh(float[] values, int count) {
         tanhExponents(values, magnitudes, exponents, scaled, count);
         powersOfTwo(count);
         sigmoidTails(magnitudes, exponents, scaled, powers, count);

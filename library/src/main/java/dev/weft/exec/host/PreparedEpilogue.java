@@ -68,7 +68,7 @@ public final class PreparedEpilogue {
     }
 
     /** Applies the epilogue; for one thread. */
-    final class Scratch {
+    public final class Scratch {
 
         private static final int PIECE = Activations.PIECE;
 
@@ -93,7 +93,7 @@ public final class PreparedEpilogue {
          * @param firstCol the first column, everywhere
          * @param targetRow the first row in the target, and in the residual
          */
-        void apply(
+        public void apply(
                 int product,
                 Matrix sums,
                 Matrix second,

@@ -11,14 +11,12 @@ import dev.weft.fabric.transport.Transport;
 import dev.weft.plan.Hosts;
 import dev.weft.telemetry.StallEvent;
 import dev.weft.waiting.WaitTime;
-
-import jdk.jfr.FlightRecorder;
-
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.time.Duration;
 import java.util.List;
 import java.util.function.IntConsumer;
+import jdk.jfr.FlightRecorder;
 
 /**
  * A fabric whose ranks wait for words in memory. Subclasses allocate that memory and send words to

@@ -1,7 +1,6 @@
 package dev.weft.fabric.memory;
 
 import dev.weft.fabric.World;
-
 import java.lang.foreign.Arena;
 import java.time.Duration;
 import java.util.List;

@@ -12,7 +12,6 @@ import dev.weft.fabric.transport.Region;
 import dev.weft.fabric.transport.RowGather;
 import dev.weft.ffi.LargePages;
 import dev.weft.plan.Hosts;
-
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.BitSet;

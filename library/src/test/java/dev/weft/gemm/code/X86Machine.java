@@ -7,7 +7,6 @@ import dev.weft.ffi.ExecutableMemory;
 import dev.weft.ffi.GuardedMemory;
 import dev.weft.ffi.Processor;
 import dev.weft.ffi.TileRegisters;
-
 import java.io.IOException;
 import java.io.InputStream;
 import java.lang.foreign.FunctionDescriptor;
