@@ -8,7 +8,6 @@ import dev.weft.op.exec.SpanLog;
 import dev.weft.op.exec.Worker;
 import dev.weft.plan.Shards;
 import dev.weft.plan.step.Signal;
-import dev.weft.plan.step.Step;
 
 /** Gathers all shards by the transport's own all-gather instead of copies. */
 final class GatherWorker extends Worker {
@@ -18,6 +17,7 @@ final class GatherWorker extends Worker {
     private final int buffer;
     private final long[] rows;
     private final Need[] starts;
+    private final Need[] raisedByOthers;
 
     /**
      * @param buffer where the shards are gathered, one below the other
@@ -27,6 +27,7 @@ final class GatherWorker extends Worker {
         this.gather = gather;
         this.buffer = buffer;
         this.call = call;
+        this.raisedByOthers = call.steps.raisedByOthers().toArray(Need[]::new);
         this.rows = new long[shards.ranks()];
         this.starts = new Need[shards.ranks()];
         for (int r = 0; r < starts.length; r++) {
@@ -55,14 +56,21 @@ final class GatherWorker extends Worker {
         log.add(Timeline.Kind.TRANSFER, call.rank(), call.rank(), 0, all, start);
         for (RankSteps.Lane lane : call.steps.lanes()) {
             for (int i = 0; i < lane.copies().size(); i++) {
-                raise(lane.copies().get(i));
+                raise(lane.copies().get(i).signal());
                 call.end(lane.ends().get(i));
             }
         }
+        for (Need need : raisedByOthers) {
+            call.fabric.signal(
+                    call.memory.region(), call.rank(), need.at(), need.value(call.number));
+        }
     }
 
-    private void raise(Step.Copy copy) {
-        Signal signal = copy.signal();
+    /** Only for this rank: the others have gathered when their own gather says so. */
+    private void raise(Signal signal) {
+        if (signal.rank() != call.rank()) {
+            return;
+        }
         int value = (call.number - 1) * call.memory.stride() + (int) signal.value();
         call.fabric.signal(
                 call.memory.region(), signal.rank(), StepMemory.wordAt(signal.word()), value);

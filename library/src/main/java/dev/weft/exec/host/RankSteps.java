@@ -13,6 +13,7 @@ import java.util.Collection;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -71,6 +72,9 @@ final class RankSteps {
     private final List<Done.Join> joins = new ArrayList<>();
     private Done.Join dividing;
 
+    /** Signals of this rank's words that other ranks raise. */
+    private final Set<Need> raisedByOthers = new LinkedHashSet<>();
+
     /** By offset of the word: what other ranks bring. */
     private final Map<Long, Need> arrivals = new LinkedHashMap<>();
 
@@ -104,6 +108,11 @@ final class RankSteps {
 
     List<Done.Join> joins() {
         return joins;
+    }
+
+    /** The waits for signals that other ranks raise here. */
+    Set<Need> raisedByOthers() {
+        return raisedByOthers;
     }
 
     /** What other ranks bring, in the order in which it is needed. */
@@ -284,6 +293,9 @@ final class RankSteps {
         }
         Awaited what = new Awaited(what(step, wait), wait.by(), source, chunk, 2 * stride - value);
         Need need = new Need(wait.rank(), StepMemory.wordAt(wait.word()), stride, value, what);
+        if (wait.rank() == plan.rank() && wait.by() != plan.rank()) {
+            raisedByOthers.add(need);
+        }
         boolean named = !(step instanceof Step.Join) && chunk >= 0;
         if (named && isBrought(wait) && what.what() != Awaited.BUFFER) {
             arrivals.putIfAbsent(need.at() * (stride + 1L) + value, need);
