@@ -4,6 +4,7 @@ import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.Hosts;
 import dev.weft.plan.Pacing;
+import dev.weft.plan.PlanChecker;
 import dev.weft.plan.PlanWriter;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.RankPlan.Storage;
@@ -43,6 +44,8 @@ public record MachinePlans(Machine machine, PlanWriter writer) implements PlanWr
         boolean ownGather = writer == Algorithm.SEQUENTIAL && goesRound;
         List<RankPlan> written =
                 (ownGather ? Algorithm.RING : writer).plans(chunks, Math.max(1, lanes), hosts);
+        // What Weft has not written is proved as it was written: a machine's own order may differ.
+        PlanChecker.checkGiven(written, hosts);
         return new AbstractList<>() {
             @Override
             public RankPlan get(int rank) {

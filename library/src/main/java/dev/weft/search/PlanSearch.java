@@ -397,8 +397,7 @@ public record PlanSearch(Machine machine, Problem problem) {
         long n = problem.allColumns();
         return new Scenario(
                 sums == null
-                        ? GatherSteps.of(
-                                proved(writer.plans(chunks, candidate.lanes(), hosts())), n)
+                        ? GatherSteps.of(writer.plans(chunks, candidate.lanes(), hosts()), n)
                         : sumSteps(Reduction.of(writer.label()), chunks).plans(),
                 sums == null
                         ? Placements.gather(problem.shards(), problem.k(), n)
@@ -428,10 +427,8 @@ public record PlanSearch(Machine machine, Problem problem) {
 
     /** What every rank does; proved if Weft has not written it. */
     public List<RankPlan> plans(Candidate candidate) {
-        return proved(candidate.algorithm().plans(chunks(candidate), candidate.lanes(), hosts()));
-    }
-
-    private List<RankPlan> proved(List<RankPlan> plans) {
+        List<RankPlan> plans =
+                candidate.algorithm().plans(chunks(candidate), candidate.lanes(), hosts());
         Sums sums = problem.sums();
         if (sums == null) {
             PlanChecker.checkGiven(plans, hosts());
