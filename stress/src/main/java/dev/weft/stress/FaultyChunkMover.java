@@ -27,6 +27,9 @@ final class FaultyChunkMover implements ChunkMover {
     private final Queue<Held> held = new ArrayDeque<>();
     private int last;
 
+    /** Every call begins with move 0. */
+    private int calls;
+
     FaultyChunkMover(Transport fabric, ChunkMover below, Injector injector) {
         this.fabric = fabric;
         this.below = below;
@@ -36,6 +39,7 @@ final class FaultyChunkMover implements ChunkMover {
     @Override
     public void move(int index, Move move, int flag, int counter) {
         injector.dawdle();
+        calls += index == 0 ? 1 : 0;
         if (injector.is(Fault.Type.REORDER)) {
             moveOutOfOrder(new Held(index, move, flag, counter));
             return;
@@ -45,7 +49,7 @@ final class FaultyChunkMover implements ChunkMover {
         boolean its =
                 phase == Fault.Phase.FIRST_CHUNK && index == 0
                         || phase == Fault.Phase.LAST_CHUNK && index == last;
-        if (its && flag == injector.run().faultCall()) {
+        if (its && calls == injector.run().faultCall()) {
             move(phase, index, move, flag, counter);
         } else {
             below.move(index, move, flag, counter);
@@ -62,7 +66,7 @@ final class FaultyChunkMover implements ChunkMover {
             fabric.signal(move.region(), move.to(), move.flagAt(), injector.nonsense(flag));
             Injector.sleepMicros(SEEN_MICROS);
         }
-        // The value of the call before: nobody can tell it from a signal that never came.
+        // The value before: nobody can tell it from a signal that never came.
         boolean dropped = injector.now(Fault.Type.DROP, phase);
         below.move(index, move, dropped ? flag - 1 : flag, dropped ? counter - 1 : counter);
         if (injector.now(Fault.Type.DUPLICATE, phase)) {

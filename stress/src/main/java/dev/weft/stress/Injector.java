@@ -111,7 +111,7 @@ final class Injector {
 
     /** A value that no call of the case comes near. */
     synchronized int nonsense(int rightly) {
-        int far = rightly + 2 + random.nextInt(1 << 20);
+        int far = rightly + (1 << 20) + random.nextInt(1 << 20);
         return random.nextBoolean() ? far : rightly + Integer.MAX_VALUE - random.nextInt(1 << 20);
     }
 

@@ -143,13 +143,15 @@ public final class HostExecutor implements AutoCloseable {
         }
     }
 
+    /** A rank that has nothing to multiply may still add what others have multiplied. */
     private static Order order(StepPlan plan) {
         for (dev.weft.plan.step.Worker worker : plan.workers()) {
             boolean multiplied = false;
             for (Step step : worker.steps()) {
                 boolean multiplies = worker.kind() == dev.weft.plan.step.Worker.Kind.MULTIPLIER;
                 if (multiplies && step instanceof Step.Join) {
-                    return multiplied ? Order.PRODUCT_FIRST : Order.GATHER_FIRST;
+                    boolean adds = worker.steps().stream().anyMatch(s -> s instanceof Step.Add);
+                    return multiplied || adds ? Order.PRODUCT_FIRST : Order.GATHER_FIRST;
                 }
                 multiplied |= step instanceof Step.Multiply;
             }

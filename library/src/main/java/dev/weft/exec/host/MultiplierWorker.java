@@ -210,7 +210,7 @@ final class MultiplierWorker extends Worker {
                 await(task, needs, product.firstRow(), product.a().rows());
                 noteGathered();
             }
-            if (call.view != View.COMM_ONLY) {
+            if (call.view != View.COMM_ONLY && products.count() > 0) {
                 multiply(product, 0, product.a().rows(), part);
             }
         }
@@ -251,7 +251,7 @@ final class MultiplierWorker extends Worker {
                             to.firstCol(),
                             from.rows(),
                             from.cols());
-            log(Timeline.Kind.STAGE, step.firstRow(), from.rows(), from.rank(), start);
+            log(Timeline.Kind.COMPUTE, step.firstRow(), from.rows(), from.rank(), start);
         }
     }
 
