@@ -55,6 +55,7 @@ module dev.weft {
 
     // Algorithms that users add.
     uses dev.weft.plan.PlanWriter;
+    uses dev.weft.plan.ReductionWriter;
 
     // The ways to start ranks: World knows none of them, so that they can be built on it. In this
     // order World.auto asks who has started this process.
@@ -70,6 +71,7 @@ module dev.weft {
     exports dev.weft.fabric;
     exports dev.weft.op;
     exports dev.weft.plan;
+    exports dev.weft.plan.step;
     exports dev.weft.predict;
     exports dev.weft.tensor;
 
@@ -95,9 +97,6 @@ module dev.weft {
 
     // For plan, sweep and simulated runs.
     exports dev.weft.plan.cut to
-            dev.weft.cli,
-            dev.weft.compat;
-    exports dev.weft.plan.step to
             dev.weft.cli,
             dev.weft.compat;
     exports dev.weft.search to

@@ -3,6 +3,7 @@ package dev.weft.cli;
 import dev.weft.cli.console.UsageException;
 import dev.weft.cli.console.WeftCommand;
 import dev.weft.cli.options.LowerCase;
+import dev.weft.cli.options.OptionValues;
 import dev.weft.cli.options.ProblemSpec;
 import dev.weft.cli.options.RhsOption;
 import dev.weft.gemm.Gemms;
@@ -65,9 +66,7 @@ final class CompletionCommand extends WeftCommand {
                 Map.entry("--peers", List.of("device", "host")),
                 Map.entry(
                         "--order",
-                        Arrays.stream(Reduction.Order.values())
-                                .map(Reduction.Order::label)
-                                .toList()),
+                        OptionValues.ORDERS.stream().map(Reduction.Order::label).toList()),
                 Map.entry("--launcher", List.of("threads", "processes", "mpi")),
                 Map.entry(
                         "--engine",

@@ -15,11 +15,14 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** An algorithm from outside the library runs wherever Weft's own do: that of the example. */
+/** Algorithms from outside the library run wherever Weft's own do: those of the examples. */
 class AlgorithmIT {
 
     private static final Path EXAMPLE = Path.of("..", "examples", "algorithm");
+    private static final Path SUMS_EXAMPLE = Path.of("..", "examples", "reduction");
     private static final String NAME = "recursive-doubling";
+    private static final String SUMS = "recursive-halving";
+    private static final String SUMS_OP = " --op matmul-reduce-scatter";
     private static final String FAILING =
             """
             import dev.weft.plan.*;
@@ -52,12 +55,15 @@ class AlgorithmIT {
                                 "-d",
                                 classes.toString(),
                                 EXAMPLE.resolve("RecursiveDoubling.java").toString(),
+                                SUMS_EXAMPLE.resolve("RecursiveHalving.java").toString(),
                                 failing.toString());
         assertEquals(0, code);
         Path service = Path.of("META-INF", "services", "dev.weft.plan.PlanWriter");
         Files.createDirectories(classes.resolve(service).getParent());
         Files.writeString(
                 classes.resolve(service), Files.readString(EXAMPLE.resolve(service)) + "Failing\n");
+        Path sums = Path.of("META-INF", "services", "dev.weft.plan.ReductionWriter");
+        Files.copy(SUMS_EXAMPLE.resolve(sums), classes.resolve(sums));
     }
 
     private ChildProcess weft(String arguments) throws Exception {
@@ -93,16 +99,32 @@ class AlgorithmIT {
         assertTrue(Files.readString(report).contains(NAME));
     }
 
+    /** Powers of two halve, others exchange in pairs; the bits are those of its order. */
+    @ParameterizedTest
+    @ValueSource(strings = {"4 --launcher threads", "3 --launcher processes --k-parts 20,0,12"})
+    void itsSumsAreBitwiseRightAndReported(String ranksAndLauncher) throws Exception {
+        int ranks = Integer.parseInt(ranksAndLauncher.substring(0, 1));
+        Path report = folder.resolve("report.html");
+        String more = ranksAndLauncher.substring(2) + SUMS_OP + " --report " + report;
+        assertRight(run(SUMS, ranks, more), SUMS);
+        assertTrue(Files.readString(report).contains(SUMS));
+    }
+
     @Test
     void itRunsUnderMpi() throws Exception {
         assumeMpi();
         assertRight(run(4, "--launcher mpi"));
+        assertRight(run(SUMS, 4, "--launcher mpi" + SUMS_OP), SUMS);
     }
 
     private static void assertRight(ChildProcess run) throws Exception {
+        assertRight(run, NAME);
+    }
+
+    private static void assertRight(ChildProcess run, String name) throws Exception {
         assertEquals(0, run.code(), run::toString);
         assertTrue(run.out().contains("product bitwise equal to the unfused one"), run::toString);
-        assertTrue(run.out().contains("(cpu, " + NAME + ","), run::toString);
+        assertTrue(run.out().contains("(cpu, " + name + ","), run::toString);
     }
 
     @Test
@@ -111,6 +133,13 @@ class AlgorithmIT {
                 weft("run -r sim --no-verify -v h200-nvlink8 -n 6 --gm 768 --algorithm " + NAME);
         assertEquals(0, run.code(), run::toString);
         assertTrue(run.out().contains("(sim:h200-nvlink8, " + NAME + ","), run::toString);
+        ChildProcess sums =
+                weft(
+                        "run -r sim --no-verify -v h200-nvlink8 -n 6 --gm 768 --algorithm "
+                                + SUMS
+                                + SUMS_OP);
+        assertEquals(0, sums.code(), sums::toString);
+        assertTrue(sums.out().contains("(sim:h200-nvlink8, " + SUMS + ","), sums::toString);
     }
 
     @Test
@@ -120,6 +149,22 @@ class AlgorithmIT {
         assertTrue(run.out().lines().anyMatch(l -> l.startsWith(NAME + ": ")), run::toString);
         assertTrue(
                 run.out().contains("of rank 1 to rank 2, each after it has arrived"),
+                run::toString);
+        ChildProcess sums =
+                weft("plan -v h200-nvlink8 -n 4 --gm 512 --dump --algorithm " + SUMS + SUMS_OP);
+        assertEquals(0, sums.code(), sums::toString);
+        assertTrue(
+                sums.out().contains("copy 0:sums[256..384, 0..1024] to 2:from 0[0..128, 0..1024]"),
+                sums::toString);
+    }
+
+    /** It does not know how to give all rows to every rank. */
+    @Test
+    void whatItRefusesIsWrongUsage() throws Exception {
+        ChildProcess run = run(SUMS, 2, "--op matmul-allreduce");
+        assertEquals(2, run.code(), run::toString);
+        assertTrue(
+                run.err().contains("algorithm 'recursive-halving': an all-reduce: expected"),
                 run::toString);
     }
 

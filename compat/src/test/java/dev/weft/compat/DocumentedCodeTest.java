@@ -41,6 +41,7 @@ class DocumentedCodeTest {
             import dev.weft.op.*;
             import dev.weft.op.Operator.View;
             import dev.weft.plan.*;
+            import dev.weft.plan.step.*;
             import dev.weft.predict.*;
             import dev.weft.tensor.*;
             import dev.weft.tensor.ScaledMatrix.Scaling;
@@ -53,6 +54,7 @@ class DocumentedCodeTest {
     private static final Map<String, String> NAMES =
             Map.ofEntries(
                     Map.entry("algorithms", "Chunks chunks; int ranks;"),
+                    Map.entry("algorithms 2", "ReductionRequest request;"),
                     Map.entry("cluster", ""),
                     Map.entry(
                             "compat-ascend",

@@ -46,6 +46,7 @@ abstract sealed class HostOperator extends Operator<Matrix>
         super(
                 parts.plans(),
                 parts.plans().get(parts.fabric().rank()),
+                parts.work().plans(),
                 parts.fabric().worldRank(parts.fabric().rank()),
                 1);
         this.fabric = parts.fabric();

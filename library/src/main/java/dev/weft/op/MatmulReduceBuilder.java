@@ -10,16 +10,16 @@ import dev.weft.ffi.LargePages;
 import dev.weft.gemm.Gemm;
 import dev.weft.gemm.Gemms;
 import dev.weft.gemm.PackedB;
-import dev.weft.op.exec.Description;
 import dev.weft.op.exec.OperatorTrial;
 import dev.weft.plan.Chunks;
-import dev.weft.plan.PlanChecker;
 import dev.weft.plan.PlanWriter;
 import dev.weft.plan.RankPlan;
-import dev.weft.plan.ReduceSteps;
 import dev.weft.plan.Reduction;
 import dev.weft.plan.Reduction.Order;
+import dev.weft.plan.ReductionRequest;
+import dev.weft.plan.ReductionWriter;
 import dev.weft.plan.cut.Cut;
+import dev.weft.plan.step.Step;
 import dev.weft.plan.step.StepPlan;
 import dev.weft.search.AutoChoice;
 import dev.weft.search.Candidate;
@@ -32,6 +32,7 @@ import java.util.List;
 import java.util.Objects;
 import java.util.function.Function;
 import java.util.stream.IntStream;
+import java.util.stream.Stream;
 
 /**
  * Describes a {@link MatmulReduceScatter} or a {@link MatmulAllReduce}. All ranks describe the same
@@ -47,6 +48,8 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
      * faster.
      */
     private static final long[] BLOCK_ROWS = {32, 64, 128};
+
+    private static final System.Logger LOG = System.getLogger("dev.weft");
 
     private final Function<HostOperator.Parts, O> maker;
     private final List<Given> given = new ArrayList<>();
@@ -108,13 +111,11 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
         Arena arena = Arena.ofShared();
         List<Region> regions = new ArrayList<>();
         try {
-            List<Reduction> tried = tried(wanted);
-            boolean shared =
-                    tried.contains(Reduction.DIRECT) || tried.contains(Reduction.HIERARCHICAL);
+            List<Candidate> candidates = candidates(tried(wanted), gemm, workers);
+            boolean shared = candidates.stream().anyMatch(each -> readsPeersB(steps(each)));
             PackedB[][] packed = packed(gemm, shared, arena, regions);
             List<Product> results = results(packed[fabric.rank()], arena);
             OperatorResources resources = new OperatorResources(arena, List.copyOf(regions));
-            List<Candidate> candidates = candidates(tried, gemm, workers);
             Common common = new Common(gemm, packed, results, finish, workers);
             Function<Candidate, O> made = candidate -> operator(candidate, common);
             if (candidates.size() == 1) {
@@ -232,7 +233,7 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
         return results;
     }
 
-    private List<Reduction> tried(Order wanted) {
+    private List<ReductionWriter> tried(Order wanted) {
         if (algorithm != Reduction.AUTO) {
             return List.of(algorithm);
         }
@@ -240,16 +241,16 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
         if (fabric.size() == 1) {
             return List.of(whole ? Reduction.DIRECT : Reduction.SEQUENTIAL);
         }
-        return Device.ofCpus(fabric.hosts()).sums(wanted);
+        return List.copyOf(Device.ofCpus(fabric.hosts()).sums(wanted));
     }
 
-    private List<Candidate> candidates(List<Reduction> tried, Gemm gemm, int workers) {
+    private List<Candidate> candidates(List<ReductionWriter> tried, Gemm gemm, int workers) {
         Agreement agreement = new Agreement(fabric);
         int quantum = (int) agreement.ofFirst(gemm.rowQuantum());
         long most = agreement.ofFirst(gemm.blockRows());
         int takers = (int) agreement.ofFirst(workers);
         List<Candidate> candidates = new ArrayList<>();
-        for (Reduction each : tried) {
+        for (ReductionWriter each : tried) {
             PlanWriter writer = each.writer(inner, all);
             if (chunkRows() > 0 || splitsPerRank() > 0) {
                 candidates.add(candidate(writer, new Cut(chunkRows(), splitsPerRank(), 0)));
@@ -283,25 +284,61 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
             PreparedEpilogue epilogue,
             int workers) {}
 
-    private O operator(Candidate candidate, Common common) {
+    private ReductionRequest request(Candidate candidate) {
         long n = columns().stream().mapToLong(Long::longValue).sum();
-        Chunks chunks = candidate.cut().sums(rows, n);
-        List<RankPlan> written = candidate.algorithm().plans(chunks, 1, fabric.hosts());
-        List<RankPlan> plans =
-                Description.agreed(
-                        written,
-                        fabric,
-                        () -> PlanChecker.checkGiven(written, fabric.hosts(), inner, all));
-        Reduction reduction = Reduction.of(candidate.algorithm().label());
-        List<StepPlan> steps =
-                new ReduceSteps(
-                                reduction,
-                                wantedOrder(reduction),
-                                chunks,
-                                inner,
-                                all,
-                                fabric.hosts())
-                        .plans();
+        return new ReductionRequest(
+                candidate.cut().sums(rows, n),
+                inner,
+                all,
+                order == null ? ReductionWriter.of(candidate.algorithm()).order() : order,
+                fabric.hosts());
+    }
+
+    private List<StepPlan> steps(Candidate candidate) {
+        return ReductionWriter.of(candidate.algorithm()).plans(request(candidate));
+    }
+
+    /** Whether ranks multiply by what others have of B. */
+    private static boolean readsPeersB(List<StepPlan> plans) {
+        return plans.stream()
+                .anyMatch(
+                        plan ->
+                                multiplications(plan)
+                                        .anyMatch(step -> step.b().rank() != plan.rank()));
+    }
+
+    private static Stream<Step.Multiply> multiplications(StepPlan plan) {
+        return plan.workers().stream()
+                .flatMap(worker -> worker.steps().stream())
+                .filter(Step.Multiply.class::isInstance)
+                .map(Step.Multiply.class::cast);
+    }
+
+    /** Compares the plans of all ranks, and proves those that Weft has not written. Collective. */
+    private void agree(ReductionWriter writer, List<StepPlan> plans, ReductionRequest request) {
+        boolean known = writer instanceof Reduction;
+        new Agreement(fabric)
+                .on(
+                        "the plan's digest",
+                        known ? request.chunks().hashCode() : StepPlan.digest(plans))
+                .settle();
+        if (fabric.rank() == 0) {
+            ReductionWriter.check(writer, plans, request)
+                    .ifPresent(skipped -> LOG.log(System.Logger.Level.WARNING, skipped));
+        }
+    }
+
+    private O operator(Candidate candidate, Common common) {
+        ReductionRequest request = request(candidate);
+        List<StepPlan> steps = steps(candidate);
+        agree(ReductionWriter.of(candidate.algorithm()), steps, request);
+        Chunks chunks = request.chunks();
+        List<RankPlan> plans = candidate.algorithm().plans(chunks, 1, fabric.hosts());
+        long blocks =
+                multiplications(steps.get(fabric.rank()))
+                        .map(Step.Multiply::into)
+                        .distinct()
+                        .count();
         Arena arena = Arena.ofShared();
         try {
             HostExecutor.Work work =
@@ -317,7 +354,8 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
                             common.epilogue(),
                             -1,
                             common.workers(),
-                            Cut.sumColumnParts(plans.get(fabric.rank()), common.workers()),
+                            Cut.sumColumnParts(
+                                    Math.toIntExact(blocks), chunks.cols(), common.workers()),
                             null,
                             worker -> {});
             return maker.apply(
@@ -332,9 +370,5 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
             arena.close();
             throw e;
         }
-    }
-
-    private Order wantedOrder(Reduction reduction) {
-        return order == null ? reduction.order() : order;
     }
 }

@@ -3,6 +3,7 @@ package dev.weft.op;
 import dev.weft.fabric.FabricException;
 import dev.weft.plan.PlanWriter;
 import dev.weft.plan.RankPlan;
+import dev.weft.plan.step.StepPlan;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicReference;
@@ -26,6 +27,7 @@ public abstract class Operator<M> implements AutoCloseable {
 
     private final List<RankPlan> plans;
     private final RankPlan plan;
+    private final List<StepPlan> steps;
     private final int worldRank;
     private final int mostUnderWay;
     private final View[] views = new View[2];
@@ -39,12 +41,19 @@ public abstract class Operator<M> implements AutoCloseable {
 
     /**
      * @param plan this rank's plan, which may say more than {@code plans} does
+     * @param steps what all ranks do, in steps
      * @param worldRank the rank that errors name
      * @param mostUnderWay how many calls may have been started and not awaited
      */
-    protected Operator(List<RankPlan> plans, RankPlan plan, int worldRank, int mostUnderWay) {
+    protected Operator(
+            List<RankPlan> plans,
+            RankPlan plan,
+            List<StepPlan> steps,
+            int worldRank,
+            int mostUnderWay) {
         this.plans = plans;
         this.plan = plan;
+        this.steps = steps;
         this.worldRank = worldRank;
         this.mostUnderWay = mostUnderWay;
     }
@@ -60,6 +69,14 @@ public abstract class Operator<M> implements AutoCloseable {
      */
     public final List<RankPlan> plans() {
         return plans;
+    }
+
+    /**
+     * What every call does on every rank, step by step, in rank order; empty on a GPU, which runs
+     * {@link #plans}. A {@link dev.weft.plan.ReductionWriter} of one's own has steps alone.
+     */
+    public final List<StepPlan> steps() {
+        return steps;
     }
 
     /**

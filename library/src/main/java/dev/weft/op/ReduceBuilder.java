@@ -5,10 +5,12 @@ import dev.weft.fabric.transport.Agreement;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.plan.Reduction;
 import dev.weft.plan.Reduction.Order;
+import dev.weft.plan.ReductionWriter;
 import dev.weft.plan.Shards;
 import dev.weft.plan.cut.Cut;
 import dev.weft.tensor.DType;
 import java.util.List;
+import java.util.Objects;
 import java.util.stream.IntStream;
 
 /**
@@ -27,7 +29,7 @@ public abstract class ReduceBuilder<M, B extends ReduceBuilder<M, B>> extends Ma
     private final int rank;
     Shards rows;
     Shards inner;
-    Reduction algorithm = Reduction.AUTO;
+    ReductionWriter algorithm = Reduction.AUTO;
     Order order;
 
     /**
@@ -73,10 +75,11 @@ public abstract class ReduceBuilder<M, B extends ReduceBuilder<M, B>> extends Ma
 
     /**
      * How sums are combined. {@link Reduction#AUTO}, the default, tries those with the wanted
-     * {@link #order} and keeps the fastest.
+     * {@link #order} and keeps the fastest. A reduction of one's own is proved before the first
+     * call.
      */
-    public final B algorithm(Reduction reduction) {
-        this.algorithm = reduction;
+    public final B algorithm(ReductionWriter reduction) {
+        this.algorithm = ReductionWriter.guarded(Objects.requireNonNull(reduction, "reduction"));
         return self();
     }
 
@@ -124,7 +127,7 @@ public abstract class ReduceBuilder<M, B extends ReduceBuilder<M, B>> extends Ma
             DType aType,
             List<Long> columns,
             DType outType,
-            Reduction algorithm,
+            ReductionWriter algorithm,
             Order order,
             Cut cut,
             int computeWorkers) {}
@@ -167,9 +170,9 @@ public abstract class ReduceBuilder<M, B extends ReduceBuilder<M, B>> extends Ma
                 new Agreement(fabric)
                         .on("all-reduce", all ? 1 : 0)
                         .on("A's dtype (0 fp32, 1 fp16, 2 bf16, 3 e4m3, 4 e5m2)", aType().ordinal())
-                        .on("the algorithm's number", algorithm.ordinal())
+                        .on("the algorithm's number", Agreement.number(algorithm))
                         .on(
-                                "the order of sums (0 whole, 1 by rank, 2 by rank in bf16)",
+                                "the order of sums (0 whole, 1 by rank, 2 by rank in bf16, 3 the algorithm's own)",
                                 wanted.ordinal())
                         .on("chunk rows", chunkRows())
                         .on("splits per rank", splitsPerRank())

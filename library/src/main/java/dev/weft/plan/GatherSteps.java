@@ -25,7 +25,6 @@ import java.util.Set;
  * and one for each shard that a peer holds, raised when the peer needs it no more. So one rank's
  * steps are written without those of all others, and if all do the same, they use the same words.
  */
-@SuppressWarnings("exports") // Programs cannot use steps yet.
 public final class GatherSteps {
 
     /** The buffer of gathered A, if there is one: the first after those of the caller. */

@@ -1,5 +1,7 @@
 package dev.weft.plan;
 
+import dev.weft.plan.Reduction.Order;
+import dev.weft.plan.step.StepPlan;
 import java.util.AbstractList;
 import java.util.List;
 import java.util.function.Supplier;
@@ -66,10 +68,53 @@ record GuardedWriter(PlanWriter writer) implements PlanWriter {
     }
 
     private <T> T notNull(T result, String call, String expected) {
+        return notNull(label(), result, call, expected);
+    }
+
+    private static <T> T notNull(String name, T result, String call, String expected) {
         if (result == null) {
-            throw new PlanException(label(), "%s returned null: expected %s", call, expected);
+            throw new PlanException(name, "%s returned null: expected %s", call, expected);
         }
         return result;
+    }
+
+    /** The same for a way to sum. */
+    record OfSums(ReductionWriter writer) implements ReductionWriter {
+
+        @Override
+        public String label() {
+            String label = guarded(writer.getClass().getName(), "label()", writer::label);
+            return label != null ? label : writer.getClass().getName();
+        }
+
+        @Override
+        public Order order() {
+            return notNull(
+                    label(), guarded(label(), "order()", writer::order), "order()", "an order");
+        }
+
+        @Override
+        public boolean gives(Order wanted) {
+            return guarded(label(), "gives()", () -> writer.gives(wanted));
+        }
+
+        @Override
+        public List<StepPlan> plans(ReductionRequest request) {
+            String expected = "a plan for each of " + request.ranks() + " ranks";
+            List<StepPlan> plans =
+                    guarded(
+                            label(),
+                            "plans()",
+                            () -> {
+                                List<StepPlan> written = writer.plans(request);
+                                return written == null ? null : List.copyOf(written);
+                            });
+            if (notNull(label(), plans, "plans()", expected).size() != request.ranks()) {
+                throw new PlanException(
+                        label(), "plans() returned %s plans: expected %s", plans.size(), expected);
+            }
+            return plans;
+        }
     }
 
     private static <T> T guarded(String name, String call, Supplier<T> body) {

@@ -8,7 +8,6 @@ import java.util.function.IntFunction;
 import java.util.stream.IntStream;
 
 /** What Weft's collectives ask for, as placements. */
-@SuppressWarnings("exports") // Programs cannot use steps yet.
 public final class Placements {
 
     private Placements() {}

@@ -1,9 +1,6 @@
 package dev.weft.plan;
 
-import java.util.ArrayList;
-import java.util.Iterator;
 import java.util.List;
-import java.util.ServiceConfigurationError;
 import java.util.ServiceLoader;
 
 /**
@@ -52,22 +49,11 @@ public interface PlanWriter {
      * @throws PlanException if there is none, and one on the class path cannot be loaded
      */
     static PlanWriter named(String label) {
-        List<PlanWriter> all = new ArrayList<>(List.of(Algorithm.values()));
-        PlanException broken = null;
-        Iterator<PlanWriter> others = ServiceLoader.load(PlanWriter.class).iterator();
-        for (boolean more = true; more; ) {
-            try {
-                more = others.hasNext();
-                if (more) {
-                    all.add(GuardedWriter.of(others.next()));
-                }
-            } catch (ServiceConfigurationError | LinkageError e) {
-                broken = PlanException.notLoaded(label, e);
-            }
-        }
-        if (broken != null && all.stream().noneMatch(one -> one.label().equals(label))) {
-            throw broken;
-        }
-        return Planner.named(label, all, PlanWriter::label);
+        return Planner.named(
+                label,
+                List.of(Algorithm.values()),
+                ServiceLoader.load(PlanWriter.class),
+                GuardedWriter::of,
+                PlanWriter::label);
     }
 }

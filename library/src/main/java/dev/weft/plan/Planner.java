@@ -2,9 +2,14 @@ package dev.weft.plan;
 
 import dev.weft.plan.RankPlan.Storage;
 import dev.weft.plan.RankPlan.Transfer.Initiator;
+import java.util.ArrayList;
+import java.util.Iterator;
 import java.util.List;
 import java.util.Objects;
+import java.util.ServiceConfigurationError;
+import java.util.ServiceLoader;
 import java.util.function.Function;
+import java.util.function.UnaryOperator;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
@@ -51,6 +56,36 @@ final class Planner {
                 return true;
             }
         };
+    }
+
+    /**
+     * The writer with this name: one of Weft's own, or one that a jar on the class path provides.
+     *
+     * @param guard makes errors of others' writers name them
+     */
+    static <W> W named(
+            String label,
+            List<? extends W> own,
+            ServiceLoader<W> others,
+            UnaryOperator<W> guard,
+            Function<W, String> labels) {
+        List<W> all = new ArrayList<>(own);
+        PlanException broken = null;
+        Iterator<W> found = others.iterator();
+        for (boolean more = true; more; ) {
+            try {
+                more = found.hasNext();
+                if (more) {
+                    all.add(guard.apply(found.next()));
+                }
+            } catch (ServiceConfigurationError | LinkageError e) {
+                broken = PlanException.notLoaded(label, e);
+            }
+        }
+        if (broken != null && all.stream().noneMatch(one -> labels.apply(one).equals(label))) {
+            throw broken;
+        }
+        return named(label, all, labels);
     }
 
     /** The writer with this name among {@code all}. */

@@ -10,8 +10,7 @@ import java.util.List;
 import java.util.stream.IntStream;
 
 /** Writes reductions as steps. Ranks without a part of K multiply nothing. */
-@SuppressWarnings("exports") // Programs cannot use steps yet.
-public final class ReduceSteps {
+final class ReduceSteps {
 
     private final Reduction reduction;
     private final Reduction.Order order;
@@ -36,31 +35,21 @@ public final class ReduceSteps {
     /** Rows of C that are finished once all products are queued: others wait for those. */
     private final List<Runnable> finishing = new ArrayList<>();
 
-    /**
-     * @param chunks the chunks of C; the source gets the rows, or starts to pass them on
-     * @param inner how K is spread over the ranks
-     */
-    public ReduceSteps(
-            Reduction reduction,
-            Reduction.Order order,
-            Chunks chunks,
-            Shards inner,
-            boolean all,
-            Hosts hosts) {
-        if (!reduction.gives(order)) {
+    ReduceSteps(Reduction reduction, ReductionRequest request) {
+        if (!reduction.gives(request.order())) {
             throw new IllegalArgumentException(
-                    "%s does not sum %s".formatted(reduction.label(), order.label()));
+                    "%s does not sum %s".formatted(reduction.label(), request.order().label()));
         }
         this.reduction = reduction;
-        this.order = order;
-        this.chunks = chunks;
-        this.rows = chunks.shards();
-        this.all = all;
-        this.hosts = hosts;
-        this.ranks = rows.ranks();
-        this.cols = chunks.cols();
-        this.multiplying = Reduction.parts(inner);
-        this.builder = new StepPlanBuilder(Placements.reduce(rows, inner, cols, all));
+        this.order = request.order();
+        this.chunks = request.chunks();
+        this.rows = request.rows();
+        this.all = request.all();
+        this.hosts = request.hosts();
+        this.ranks = request.ranks();
+        this.cols = request.cols();
+        this.multiplying = Reduction.parts(request.kParts());
+        this.builder = new StepPlanBuilder(request.placement());
         Kind kind = order == Reduction.Order.BY_RANK_BF16 ? Kind.ROUNDED_SUMS : Kind.SUMS;
         for (int rank = 0; rank < ranks; rank++) {
             sums.add(builder.buffer(rank, "sums so far", kind, rows.totalRows(), cols));
@@ -70,7 +59,7 @@ public final class ReduceSteps {
     }
 
     /** The plans of all ranks. */
-    public List<StepPlan> plans() {
+    List<StepPlan> plans() {
         switch (reduction) {
             case DIRECT -> direct();
             case CHAIN, RING -> chain(Hosts.apart(ranks));

@@ -1,5 +1,6 @@
 package dev.weft.plan;
 
+import dev.weft.plan.step.StepPlan;
 import java.util.List;
 import java.util.Locale;
 import java.util.stream.IntStream;
@@ -13,7 +14,7 @@ import java.util.stream.IntStream;
  * B on one rank, for any cut of K. In {@link Order#BY_RANK} each rank sums its own part from zero,
  * and the parts are added in rank order: the bits depend on the cut of K.
  */
-public enum Reduction {
+public enum Reduction implements ReductionWriter {
     /** Weft chooses among the others with the wanted order. */
     AUTO(Order.WHOLE),
     /** Peers share memory: a rank multiplies its rows over all parts of K. */
@@ -54,7 +55,12 @@ public enum Reduction {
          * that half the bytes travel. Sums are still added in fp32. The rounding error is at most
          * 2^-8 of {@code |A| x |B|}, for any number of ranks.
          */
-        BY_RANK_BF16;
+        BY_RANK_BF16,
+        /**
+         * That of an algorithm of one's own: the same for every call, and as its plans say. The
+         * bits depend on the number of ranks and the cut of K.
+         */
+        OWN;
 
         /**
          * The order in which these plans sum. Sums that ranks computed separately are added by
@@ -94,52 +100,75 @@ public enum Reduction {
         return having.isEmpty() ? List.of(0) : having;
     }
 
+    @Override
     public Order order() {
         return order;
     }
 
-    /** Whether it sums in that order. */
+    @Override
     public boolean gives(Order wanted) {
         // A ring would round sums again on every rank.
         return wanted == order
                 || wanted == Order.BY_RANK_BF16 && (this == MESH_PUSH || this == SEQUENTIAL);
     }
 
+    @Override
     public String label() {
         return name().toLowerCase(Locale.ROOT).replace('_', '-');
     }
 
     /** The reduction named {@code label}; the inverse of {@link #label()}. */
     public static Reduction of(String label) {
+        refuseBidirectional(label);
+        return Planner.named(label, List.of(values()), Reduction::label);
+    }
+
+    static void refuseBidirectional(String label) {
         if (label.equals("bidirectional-ring")) {
             throw new IllegalArgumentException(
                     "%s adds sums from two sides, in an order that differs from row to row: expected ring, which adds them in rank order"
                             .formatted(label));
         }
-        return Planner.named(label, List.of(values()), Reduction::label);
+    }
+
+    @Override
+    public List<StepPlan> plans(ReductionRequest request) {
+        return new ReduceSteps(this, request).plans();
     }
 
     /**
-     * This reduction as a writer of plans, for one cut of K.
-     *
-     * @param inner how K is spread over the ranks
-     * @param all whether every rank gets all rows
+     * A reduction for one cut of K, where a search lists ways to gather and to sum alike. Two are
+     * equal if they write the same plans.
      */
-    public PlanWriter writer(Shards inner, boolean all) {
-        return new Writer(this, inner, all);
-    }
-
-    /** Two are equal if they write the same plans. */
-    private record Writer(Reduction reduction, Shards inner, boolean all) implements PlanWriter {
+    record Writer(ReductionWriter reduction, Shards kParts, boolean all) implements PlanWriter {
 
         @Override
         public String label() {
             return reduction.label();
         }
 
+        /** Only Weft's own have transfers, which GPUs use; others have steps alone. */
         @Override
         public List<RankPlan> plans(Chunks chunks, int lanes, Hosts hosts) {
-            return reduction.plans(chunks, inner, all, hosts);
+            if (reduction instanceof Reduction known) {
+                return known.plans(chunks, kParts, all, hosts);
+            }
+            return IntStream.range(0, kParts.ranks())
+                    .mapToObj(rank -> named(label(), chunks, rank))
+                    .toList();
+        }
+
+        private static RankPlan named(String label, Chunks chunks, int rank) {
+            return new RankPlan(
+                    label,
+                    RankPlan.Storage.SUMS,
+                    rank,
+                    chunks,
+                    List.of(),
+                    List.of(),
+                    List.of(),
+                    List.of(),
+                    Pacing.BLOCK_BY_BLOCK);
         }
     }
 

@@ -8,11 +8,13 @@ import dev.weft.plan.Placements;
 import dev.weft.plan.PlanChecker;
 import dev.weft.plan.PlanWriter;
 import dev.weft.plan.RankPlan;
-import dev.weft.plan.ReduceSteps;
 import dev.weft.plan.Reduction;
+import dev.weft.plan.ReductionRequest;
+import dev.weft.plan.ReductionWriter;
 import dev.weft.plan.Shards;
 import dev.weft.plan.cut.AscendChunkRule;
 import dev.weft.plan.cut.Cut;
+import dev.weft.plan.step.StepPlan;
 import dev.weft.sim.CoreEngine;
 import dev.weft.sim.Engine;
 import dev.weft.sim.Machine;
@@ -294,7 +296,7 @@ public record PlanSearch(Machine machine, Problem problem) {
     /** How many of its lanes a candidate's plan has work for. */
     public int lanesUsed(Candidate candidate) {
         if (problem.sums() != null) {
-            return plans(candidate).stream().mapToInt(plan -> plan.lanes().size()).max().orElse(0);
+            return steps(candidate).stream().mapToInt(StepPlan::lanes).max().orElse(0);
         }
         return candidate.algorithm() instanceof Algorithm algorithm
                 ? algorithm.lanes(hosts(), candidate.lanes())
@@ -398,7 +400,7 @@ public record PlanSearch(Machine machine, Problem problem) {
         return new Scenario(
                 sums == null
                         ? GatherSteps.of(writer.plans(chunks, candidate.lanes(), hosts()), n)
-                        : sumSteps(Reduction.of(writer.label()), chunks).plans(),
+                        : sumSteps(candidate.algorithm(), chunks),
                 sums == null
                         ? Placements.gather(problem.shards(), problem.k(), n)
                         : Placements.reduce(problem.shards(), sums.inner(), n, sums.all()),
@@ -414,27 +416,33 @@ public record PlanSearch(Machine machine, Problem problem) {
     }
 
     /** In the wanted order, or in its own if it has another, as sequential does. */
-    private ReduceSteps sumSteps(Reduction reduction, Chunks chunks) {
+    private List<StepPlan> sumSteps(PlanWriter algorithm, Chunks chunks) {
         Sums sums = problem.sums();
-        return new ReduceSteps(
-                reduction,
-                reduction.gives(sums.order()) ? sums.order() : reduction.order(),
-                chunks,
-                sums.inner(),
-                sums.all(),
-                hosts());
+        ReductionWriter reduction = ReductionWriter.of(algorithm);
+        ReductionRequest request =
+                new ReductionRequest(
+                        chunks,
+                        sums.inner(),
+                        sums.all(),
+                        reduction.gives(sums.order()) ? sums.order() : reduction.order(),
+                        hosts());
+        List<StepPlan> plans = reduction.plans(request);
+        ReductionWriter.check(reduction, plans, request);
+        return plans;
     }
 
-    /** What every rank does; proved if Weft has not written it. */
+    /** What every rank does when it gathers; proved if Weft has not written it. */
     public List<RankPlan> plans(Candidate candidate) {
         List<RankPlan> plans =
                 candidate.algorithm().plans(chunks(candidate), candidate.lanes(), hosts());
-        Sums sums = problem.sums();
-        if (sums == null) {
-            PlanChecker.checkGiven(plans, hosts());
-        } else {
-            PlanChecker.checkGiven(plans, hosts(), sums.inner(), sums.all());
-        }
+        PlanChecker.checkGiven(plans, hosts());
         return plans;
+    }
+
+    /** What every rank does, in steps; proved if Weft has not written it. */
+    public List<StepPlan> steps(Candidate candidate) {
+        return problem.sums() == null
+                ? GatherSteps.of(plans(candidate), problem.allColumns())
+                : sumSteps(candidate.algorithm(), chunks(candidate));
     }
 }

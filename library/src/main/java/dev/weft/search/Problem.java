@@ -2,7 +2,7 @@ package dev.weft.search;
 
 import dev.weft.plan.Hosts;
 import dev.weft.plan.PlanWriter;
-import dev.weft.plan.Reduction;
+import dev.weft.plan.ReductionWriter;
 import dev.weft.plan.Shards;
 import dev.weft.plan.cut.Cut;
 import dev.weft.tensor.DType;
@@ -92,7 +92,7 @@ public record Problem(
     }
 
     /** A way to sum this problem's products. */
-    public PlanWriter writer(Reduction reduction) {
+    public PlanWriter writer(ReductionWriter reduction) {
         return reduction.writer(sums.inner(), sums.all());
     }
 

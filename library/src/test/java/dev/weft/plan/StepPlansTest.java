@@ -113,7 +113,7 @@ class StepPlansTest {
             Reduction reduction, Order order, Chunks chunks, Shards inner, Hosts hosts) {
         for (boolean all : new boolean[] {false, true}) {
             List<StepPlan> plans =
-                    new ReduceSteps(reduction, order, chunks, inner, all, hosts).plans();
+                    reduction.plans(new ReductionRequest(chunks, inner, all, order, hosts));
             Placement placement = Placements.reduce(chunks.shards(), inner, COLS, all);
             Set<SumOrder> orders = StepChecker.check(plans, placement, hosts::shareMemory);
             String name = "%s %s of %s over %s".formatted(reduction, order, chunks.shards(), inner);
@@ -127,6 +127,7 @@ class StepPlansTest {
                                 case BY_RANK -> Promise.BY_PARTS;
                                 case BY_RANK_BF16 ->
                                         oneRank ? Promise.OWN : Promise.BY_PARTS_ROUNDED;
+                                case OWN -> Promise.OWN;
                             };
             orders.forEach(found -> assertEquals(promised, found.promise(), name));
         }
@@ -149,14 +150,12 @@ class StepPlansTest {
             for (boolean all : new boolean[] {false, true}) {
                 if (reduction != Reduction.AUTO) {
                     List<StepPlan> plans =
-                            new ReduceSteps(
-                                            reduction,
-                                            reduction.order(),
+                            reduction.plans(
+                                    new ReductionRequest(
                                             Chunks.byRows(chunks.shards(), COLS, 2, 2),
                                             inner,
                                             all,
-                                            Hosts.one(3))
-                                    .plans();
+                                            reduction.order()));
                     Placement reduce = Placements.reduce(chunks.shards(), inner, COLS, all);
                     faults += countFaults(reduction.label(), plans, reduce);
                 }
@@ -381,14 +380,8 @@ class StepPlansTest {
     void aPlanReadsLikeAProgram() {
         Chunks chunks = Chunks.byRows(Shards.of(2, 2), COLS, 2, 2);
         List<StepPlan> plans =
-                new ReduceSteps(
-                                Reduction.CHAIN,
-                                Order.WHOLE,
-                                chunks,
-                                Shards.of(4, 5),
-                                false,
-                                Hosts.one(2))
-                        .plans();
+                Reduction.CHAIN.plans(
+                        new ReductionRequest(chunks, Shards.of(4, 5), false, Order.WHOLE));
         assertEquals(
                 List.of(
                         "rank 0: A [4, 4], B [4, 3], C [2, 3], sums so far [4, 3], whole sums [2, 3], own sums [0, 3]",

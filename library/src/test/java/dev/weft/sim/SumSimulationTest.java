@@ -12,8 +12,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.Hosts;
 import dev.weft.plan.Placements;
-import dev.weft.plan.ReduceSteps;
 import dev.weft.plan.Reduction;
+import dev.weft.plan.ReductionRequest;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import java.util.ArrayList;
@@ -321,7 +321,7 @@ class SumSimulationTest {
         long n = columns.stream().mapToLong(Long::longValue).sum();
         Chunks chunks = Chunks.byRows(rows, n, Toy.ROWS, Toy.ROWS);
         return new Scenario(
-                new ReduceSteps(reduction, order, chunks, inner, all, hosts).plans(),
+                reduction.plans(new ReductionRequest(chunks, inner, all, order, hosts)),
                 Placements.reduce(rows, inner, n, all),
                 chunks.total(),
                 false,

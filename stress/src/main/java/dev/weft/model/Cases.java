@@ -8,8 +8,8 @@ import dev.weft.plan.Placements;
 import dev.weft.plan.PlanChecker;
 import dev.weft.plan.PlanWriter;
 import dev.weft.plan.RankPlan;
-import dev.weft.plan.ReduceSteps;
-import dev.weft.plan.Reduction;
+import dev.weft.plan.ReductionRequest;
+import dev.weft.plan.ReductionWriter;
 import dev.weft.plan.Shards;
 import dev.weft.plan.step.Placement;
 import dev.weft.plan.step.StepChecker;
@@ -53,18 +53,24 @@ final class Cases {
      * @param all whether every rank gets all rows
      * @param inner how K is spread over the ranks
      */
-    static Setting sums(Reduction reduction, boolean all, Shards inner, int calls, long... rows) {
+    static Setting sums(
+            ReductionWriter reduction, boolean all, Shards inner, int calls, long... rows) {
         return sums(reduction, all, inner, Hosts.one(rows.length), calls, rows);
     }
 
     static Setting sums(
-            Reduction reduction, boolean all, Shards inner, Hosts hosts, int calls, long... rows) {
+            ReductionWriter reduction,
+            boolean all,
+            Shards inner,
+            Hosts hosts,
+            int calls,
+            long... rows) {
         Chunks chunks = cut(rows);
-        List<StepPlan> plans =
-                new ReduceSteps(reduction, reduction.order(), chunks, inner, all, hosts).plans();
-        Placement placement = Placements.reduce(chunks.shards(), inner, 1, all);
+        ReductionRequest request =
+                new ReductionRequest(chunks, inner, all, reduction.order(), hosts);
+        List<StepPlan> plans = reduction.plans(request);
         String label = reduction.label() + (all ? " all-reduce" : " reduce-scatter");
-        return checked(label + where(hosts), plans, placement, hosts, chunks, calls);
+        return checked(label + where(hosts), plans, request.placement(), hosts, chunks, calls);
     }
 
     private static Setting checked(

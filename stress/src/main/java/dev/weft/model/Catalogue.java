@@ -8,8 +8,10 @@ import dev.weft.model.Explorer.Search;
 import dev.weft.op.Operator.View;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Hosts;
+import dev.weft.plan.PlanException;
 import dev.weft.plan.PlanWriter;
 import dev.weft.plan.Reduction;
+import dev.weft.plan.ReductionWriter;
 import dev.weft.plan.Shards;
 import java.util.ArrayList;
 import java.util.List;
@@ -79,6 +81,36 @@ final class Catalogue {
         reduced(entries, Cases.of(writer, 1, CALLS, 2, 2, 0, 2, 1));
         reduced(entries, Cases.of(writer, 1, Hosts.of(2, 2), CALLS, 2, 1, 2, 0));
         return entries;
+    }
+
+    /** The same for somebody else's way to sum; rows to all ranks only if it can do that. */
+    static List<Entry> of(ReductionWriter writer) {
+        List<Entry> entries = new ArrayList<>();
+        for (boolean all : SCATTER_AND_ALL) {
+            try {
+                add(entries, writer, all);
+            } catch (PlanException e) {
+                throw e;
+            } catch (IllegalArgumentException e) {
+                if (all) {
+                    return entries;
+                }
+                throw e;
+            }
+        }
+        return entries;
+    }
+
+    private static void add(List<Entry> entries, ReductionWriter writer, boolean all) {
+        Shards two = Shards.of(1, 1);
+        full(entries, Cases.sums(writer, all, two, CALLS, 2, 1));
+        full(entries, Cases.sums(writer, all, two, CALLS, 1, 1).withViews(views()));
+        full(entries, Cases.sums(writer, all, two, 3, 1, 1).inAnyOrder());
+        full(entries, Cases.sums(writer, all, Shards.of(1, 1, 0), 2, 1, 0, 1));
+        reduced(entries, Cases.sums(writer, all, Shards.of(1, 1, 1, 1), CALLS, 1, 2, 1, 1));
+        reduced(entries, Cases.sums(writer, all, Shards.of(1, 0, 1, 1, 1), CALLS, 2, 2, 0, 2, 1));
+        Hosts hosts = Hosts.of(2, 2);
+        reduced(entries, Cases.sums(writer, all, Shards.of(1, 1, 1, 1), hosts, 3, 1, 2, 1, 0));
     }
 
     /** The smoke set and up to a minute more: three and four ranks. */

@@ -2,8 +2,13 @@ package dev.weft.model;
 
 import dev.weft.model.Catalogue.Entry;
 import dev.weft.model.Explorer.Search;
+import dev.weft.plan.Algorithm;
+import dev.weft.plan.PlanException;
 import dev.weft.plan.PlanWriter;
+import dev.weft.plan.Reduction;
+import dev.weft.plan.ReductionWriter;
 import java.io.PrintWriter;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.concurrent.Callable;
@@ -96,9 +101,16 @@ public final class ProveCommand implements Callable<Integer> {
     }
 
     private int provesAlgorithm() {
-        List<Entry> entries;
+        List<Entry> entries = new ArrayList<>();
         try {
-            entries = Catalogue.of(PlanWriter.named(algorithm));
+            if (!isReduction()) {
+                entries.addAll(Catalogue.of(PlanWriter.named(algorithm)));
+            } else {
+                entries.addAll(Catalogue.of(ReductionWriter.named(algorithm)));
+                if (isGather()) {
+                    entries.addAll(Catalogue.of(PlanWriter.named(algorithm)));
+                }
+            }
         } catch (IllegalArgumentException e) {
             String unnamed = e.getMessage().replaceFirst("^algorithm '[^']*': ", "");
             throw new ParameterException(
@@ -109,6 +121,24 @@ public final class ProveCommand implements Callable<Integer> {
         out.println(fine ? "Proven." : "NOT PROVEN: see above.");
         out.flush();
         return fine ? 0 : FOUND_PROBLEM;
+    }
+
+    private boolean isReduction() {
+        try {
+            return ReductionWriter.named(algorithm) != Reduction.AUTO;
+        } catch (PlanException e) {
+            throw e;
+        } catch (IllegalArgumentException e) {
+            return false;
+        }
+    }
+
+    private boolean isGather() {
+        try {
+            return PlanWriter.named(algorithm) != Algorithm.AUTO;
+        } catch (IllegalArgumentException e) {
+            return false;
+        }
     }
 
     private List<Entry> entries() {

@@ -7,6 +7,7 @@ import dev.weft.plan.Chunks;
 import dev.weft.plan.Hosts;
 import dev.weft.plan.PlanWriter;
 import dev.weft.plan.RankPlan;
+import dev.weft.plan.ReductionWriter;
 import dev.weft.stress.CommandTest;
 import java.io.IOException;
 import java.net.URL;
@@ -15,6 +16,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
+import java.util.spi.ToolProvider;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import picocli.CommandLine;
@@ -79,19 +81,48 @@ class ProveCommandTest extends CommandTest {
         assertTrue(err.toString().contains("--states 0: expected 1 or more"));
     }
 
+    /** The example's, which has steps alone. */
+    @Test
+    void aReductionOfOnesOwnIsProven(@TempDir Path folder) throws Exception {
+        Path example = Path.of("..", "examples", "reduction");
+        URL library = ReductionWriter.class.getProtectionDomain().getCodeSource().getLocation();
+        int code =
+                ToolProvider.findFirst("javac")
+                        .orElseThrow()
+                        .run(
+                                System.out,
+                                System.err,
+                                "-cp",
+                                Path.of(library.toURI()).toString(),
+                                "-d",
+                                folder.toString(),
+                                example.resolve("RecursiveHalving.java").toString());
+        assertEquals(0, code);
+        Path service = Path.of("META-INF", "services", "dev.weft.plan.ReductionWriter");
+        Files.createDirectories(folder.resolve(service).getParent());
+        Files.copy(example.resolve(service), folder.resolve(service));
+        assertEquals(0, runWith(folder, "--algorithm", "recursive-halving"), out::toString);
+        assertTrue(out.toString().contains("7 of 7 proven."), out.toString());
+    }
+
+    /** Runs the command with more classes. */
+    private int runWith(Path folder, String... words) throws IOException {
+        Thread thread = Thread.currentThread();
+        ClassLoader before = thread.getContextClassLoader();
+        try (URLClassLoader own = new URLClassLoader(new URL[] {folder.toUri().toURL()}, before)) {
+            thread.setContextClassLoader(own);
+            return run(words);
+        } finally {
+            thread.setContextClassLoader(before);
+        }
+    }
+
     @Test
     void anAlgorithmThatFailsIsNamedInOneLine(@TempDir Path folder) throws IOException {
         Path service = folder.resolve("META-INF/services/dev.weft.plan.PlanWriter");
         Files.createDirectories(service.getParent());
         Files.writeString(service, Failing.class.getName());
-        Thread thread = Thread.currentThread();
-        ClassLoader before = thread.getContextClassLoader();
-        try (URLClassLoader own = new URLClassLoader(new URL[] {folder.toUri().toURL()}, before)) {
-            thread.setContextClassLoader(own);
-            assertEquals(2, run("--algorithm", "failing"));
-        } finally {
-            thread.setContextClassLoader(before);
-        }
+        assertEquals(2, runWith(folder, "--algorithm", "failing"));
         String line = err.toString().lines().findFirst().orElse("");
         assertTrue(
                 line.startsWith(

@@ -14,6 +14,7 @@ import dev.weft.op.Epilogue;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Reduction;
 import dev.weft.plan.Reduction.Order;
+import dev.weft.plan.ReductionWriter;
 import dev.weft.plan.Shards;
 import dev.weft.plan.cut.AscendChunkRule;
 import dev.weft.plan.cut.Cut;
@@ -256,7 +257,7 @@ public final class ExecutionOptions {
 
     /** The order of sums, which the algorithm must have. */
     private Order order(String op) {
-        Reduction reduction = OptionValues.reduction(op, algorithm.label);
+        ReductionWriter reduction = OptionValues.reduction(op, algorithm.label);
         Order sums = order == null ? reduction.order() : OptionValues.order(order);
         refuseIf(
                 reduction != Reduction.AUTO && !reduction.gives(sums),

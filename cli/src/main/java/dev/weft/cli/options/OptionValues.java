@@ -2,16 +2,21 @@ package dev.weft.cli.options;
 
 import dev.weft.cli.console.UsageException;
 import dev.weft.plan.PlanWriter;
-import dev.weft.plan.Reduction;
 import dev.weft.plan.Reduction.Order;
+import dev.weft.plan.ReductionWriter;
 import dev.weft.tensor.DType;
 import java.util.Arrays;
+import java.util.List;
 
 /** Checks the values of single options; an error says what was expected. */
 public final class OptionValues {
 
     /** The most ranks of a world. */
     public static final int MOST_RANKS = 4096;
+
+    /** The orders that can be requested: an algorithm's own cannot. */
+    public static final List<Order> ORDERS =
+            List.of(Order.WHOLE, Order.BY_RANK, Order.BY_RANK_BF16);
 
     private OptionValues() {}
 
@@ -48,18 +53,15 @@ public final class OptionValues {
 
     /** The order in which products are summed. */
     public static Order order(String label) {
-        String[] labels = Arrays.stream(Order.values()).map(Order::label).toArray(String[]::new);
-        String known = oneOf("--order", label, labels);
-        return Arrays.stream(Order.values())
-                .filter(one -> one.label().equals(known))
-                .findFirst()
-                .orElseThrow();
+        String known =
+                oneOf("--order", label, ORDERS.stream().map(Order::label).toArray(String[]::new));
+        return ORDERS.stream().filter(one -> one.label().equals(known)).findFirst().orElseThrow();
     }
 
-    /** A way to sum products. */
-    public static Reduction reduction(String op, String label) {
+    /** A way to sum products: one of Weft's, or one on the class path. */
+    public static ReductionWriter reduction(String op, String label) {
         try {
-            return Reduction.of(label);
+            return ReductionWriter.named(label);
         } catch (IllegalArgumentException e) {
             throw new UsageException("--algorithm with --op %s: %s", op, e.getMessage());
         }

@@ -4,6 +4,7 @@ import dev.weft.plan.Algorithm;
 import dev.weft.plan.Hosts;
 import dev.weft.plan.PlanWriter;
 import dev.weft.plan.Reduction;
+import dev.weft.plan.ReductionWriter;
 import dev.weft.plan.cut.AscendChunkRule;
 import dev.weft.plan.cut.Cut;
 import dev.weft.search.Problem;
@@ -44,7 +45,13 @@ public record RunRequest(ProblemSpec problem, ExecutionSpec execution) {
     /** Whether the user has added the algorithm. */
     public boolean hasOwnAlgorithm() {
         return problem.gathers()
-                && !(OptionValues.algorithm(execution.algorithm()) instanceof Algorithm);
+                ? !(OptionValues.algorithm(execution.algorithm()) instanceof Algorithm)
+                : !(reduction() instanceof Reduction);
+    }
+
+    /** The requested way to sum. */
+    public ReductionWriter reduction() {
+        return OptionValues.reduction(problem.op(), execution.algorithm());
     }
 
     /** Whether the algorithm is chosen by the model of this CPU. */
@@ -106,7 +113,7 @@ public record RunRequest(ProblemSpec problem, ExecutionSpec execution) {
     /** The writer of a priced problem's plans; auto is the own kernel of a machine that has one. */
     public PlanWriter writer(Problem priced) {
         if (!problem.gathers()) {
-            return priced.writer(Reduction.of(execution.algorithm()));
+            return priced.writer(reduction());
         }
         PlanWriter asked = OptionValues.algorithm(execution.algorithm());
         return asked == Algorithm.AUTO ? Algorithm.MESH_PUSH : asked;

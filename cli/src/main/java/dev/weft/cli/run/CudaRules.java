@@ -13,6 +13,7 @@ import dev.weft.op.Epilogue;
 import dev.weft.op.Operator.View;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Reduction;
+import dev.weft.plan.ReductionWriter;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
@@ -86,7 +87,7 @@ public final class CudaRules {
             possible.add(Reduction.DIRECT);
         }
         possible.addAll(List.of(Reduction.CHAIN, Reduction.MESH_PUSH, Reduction.SEQUENTIAL));
-        Reduction reduction = Reduction.of(execution.algorithm());
+        ReductionWriter reduction = ReductionWriter.named(execution.algorithm());
         if (!possible.contains(reduction)) {
             throw new UsageException(
                     "--algorithm %s with --peers %s: on the GPU expected one of %s",

@@ -5,7 +5,6 @@ import static dev.weft.report.Text.text;
 import dev.weft.cli.console.Console;
 import dev.weft.cli.console.TextTable;
 import dev.weft.op.Operator;
-import dev.weft.plan.RankPlan;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -55,9 +54,8 @@ public final class Explanation {
         return Double.isNaN(ns) ? "-" : text("%.3f", ns / 1e6);
     }
 
-    /** What all ranks do, in as many lines as people would read. */
-    static List<String> lines(List<RankPlan> plans) {
-        List<String> all = RankPlan.describe(plans);
+    /** As many lines of a plan as people would read. */
+    static List<String> first(List<String> all) {
         List<String> lines = new ArrayList<>(all.subList(0, Math.min(all.size(), MOST_LINES)));
         if (all.size() > MOST_LINES) {
             lines.add("and %d lines more".formatted(all.size() - MOST_LINES));

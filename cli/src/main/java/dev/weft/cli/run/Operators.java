@@ -24,8 +24,8 @@ import dev.weft.op.OperatorBuilder;
 import dev.weft.op.ReduceBuilder;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.PlanWriter;
-import dev.weft.plan.Reduction;
 import dev.weft.plan.Reduction.Order;
+import dev.weft.plan.ReductionWriter;
 import dev.weft.plan.cut.Cut;
 import dev.weft.tensor.Matrix;
 import java.util.List;
@@ -53,7 +53,7 @@ record Operators(RunRequest request, Operands operands, int rank, String algorit
                 operands,
                 rank,
                 Algorithm.SEQUENTIAL.label(),
-                order == Order.WHOLE ? Order.BY_RANK : order);
+                order == Order.BY_RANK_BF16 ? order : Order.BY_RANK);
     }
 
     private ProblemSpec problem() {
@@ -153,7 +153,7 @@ record Operators(RunRequest request, Operands operands, int rank, String algorit
 
     private <B extends ReduceBuilder<?, B>> B reduce(B builder) {
         builder.a(problem().shards(rank), problem().kParts(rank), problem().aType());
-        return describe(builder).algorithm(Reduction.of(algorithm)).order(order);
+        return describe(builder).algorithm(ReductionWriter.named(algorithm)).order(order);
     }
 
     /** Everything but A, B, the algorithm and the epilogue. */

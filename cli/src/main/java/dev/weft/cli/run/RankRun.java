@@ -12,6 +12,8 @@ import dev.weft.fabric.memory.MemoryFabric;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.op.Epilogue;
 import dev.weft.op.Operator;
+import dev.weft.plan.RankPlan;
+import dev.weft.plan.step.StepPlan;
 import dev.weft.report.RunRecord;
 import java.io.IOException;
 import java.lang.foreign.Arena;
@@ -128,7 +130,13 @@ record RankRun(Inputs inputs, Progress progress, RoundListener listener) {
 
     private List<String> plans(int rank, Operator<?> fused) {
         boolean shown = !inputs.problem().gathers() && rank == inputs.problem().rankOf(0, 0);
-        return shown ? Explanation.lines(fused.plans()) : List.of();
+        if (!shown) {
+            return List.of();
+        }
+        return Explanation.first(
+                fused.steps().isEmpty()
+                        ? RankPlan.describe(fused.plans())
+                        : StepPlan.describe(fused.steps()));
     }
 
     /** Then a call of it is a sample of both views, and their ratio is 1. */

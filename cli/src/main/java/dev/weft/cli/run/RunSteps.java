@@ -156,6 +156,7 @@ record RunSteps(
                     Gemms.withBitsOf(report.engine()),
                     execution.epilogue(),
                     execution.order(),
+                    inputs.problem().gathers() ? null : inputs.request().reduction(),
                     progress);
         }
         // GPUs of different kinds sum in different orders: their ranks agree only within the bound.

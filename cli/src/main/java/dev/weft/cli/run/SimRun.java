@@ -17,6 +17,7 @@ import dev.weft.cli.simulate.SimRules;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Hosts;
 import dev.weft.plan.cut.Cut;
+import dev.weft.plan.step.StepPlan;
 import dev.weft.report.RunRecord;
 import dev.weft.report.Verification;
 import dev.weft.search.Candidate;
@@ -223,7 +224,8 @@ final class SimRun {
     private void explain(PricedGroups.Priced priced, RunRequest request, Console console) {
         Candidate chosen = priced.chosen();
         if (!request.problem().gathers()) {
-            Explanation.plans(Explanation.lines(priced.search().plans(chosen)), console);
+            List<String> lines = StepPlan.describe(priced.search().steps(chosen));
+            Explanation.plans(Explanation.first(lines), console);
         }
         List<Candidate> all = new ArrayList<>(candidates(priced.search()));
         if (all.stream().noneMatch(chosen::isPlannedAs)) {

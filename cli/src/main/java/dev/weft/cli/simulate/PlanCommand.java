@@ -15,6 +15,8 @@ import dev.weft.cli.options.RhsOption;
 import dev.weft.plan.PlanWriter;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.Reduction.Order;
+import dev.weft.plan.step.StepPlan;
+import dev.weft.search.Candidate;
 import dev.weft.search.PlanSearch;
 import dev.weft.search.Problem;
 import dev.weft.sim.CoreEngine;
@@ -146,7 +148,7 @@ public final class PlanCommand extends WeftCommand {
                         n,
                         columnSharded,
                         answer,
-                        dump ? plans(answer.best()) : List.of());
+                        dump ? plans(answer.best()) : null);
         report.print(new Console(out, common.quiet || target.toStandardOutput()));
         target.write(report::writeJson);
         return 0;
@@ -162,18 +164,28 @@ public final class PlanCommand extends WeftCommand {
         return order == null ? Order.WHOLE : OptionValues.order(order);
     }
 
-    private List<RankPlan> plans(PlanAnswer.Choice best) {
+    private PlanReport.Dump plans(PlanAnswer.Choice best) {
         PlanSearch search = best.search();
         if (algorithm == null) {
-            return search.plans(best.cheapest());
+            return plans(search, best.cheapest());
         }
         try {
             PlanWriter asked = SimRules.writer(search.problem(), algorithm);
-            return search.plans(search.candidate(asked));
+            return plans(search, search.candidate(asked));
         } catch (IllegalArgumentException e) {
             String unnamed = e.getMessage().replaceFirst("^algorithm '[^']*': ", "");
             throw new UsageException("--algorithm %s: %s", algorithm, unnamed);
         }
+    }
+
+    private static PlanReport.Dump plans(PlanSearch search, Candidate candidate) {
+        if (search.problem().sums() != null) {
+            List<String> lines = StepPlan.describe(search.steps(candidate));
+            return new PlanReport.Dump(
+                    lines, new PlanJson.OfSums(candidate.algorithm().label(), lines));
+        }
+        List<RankPlan> plans = search.plans(candidate);
+        return new PlanReport.Dump(RankPlan.describe(plans), PlanJson.of(plans));
     }
 
     private static void checkSize(String option, long size) {

@@ -31,9 +31,11 @@ record PlanJson(
         }
     }
 
+    /** Plans that sum: the steps of all ranks, as lines to read. */
+    record OfSums(String name, List<String> steps) {}
+
     /**
-     * @param slot for sums, what arrives: 0 sums to continue, 1 sums over all of K, 2 + r those of
-     *     rank r alone
+     * @param slot the receiver's buffer
      */
     record Move(int from, int to, int source, int chunk, String by, int credit, int slot) {
 

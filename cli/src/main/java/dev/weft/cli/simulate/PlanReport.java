@@ -11,7 +11,6 @@ import dev.weft.cli.simulate.PlanAnswer.Choice;
 import dev.weft.cli.simulate.PlanAnswer.Gain;
 import dev.weft.cli.simulate.PlanAnswer.Upgrade;
 import dev.weft.json.RecordJson;
-import dev.weft.plan.RankPlan;
 import dev.weft.search.Candidate;
 import dev.weft.search.PlanSearch;
 import dev.weft.search.Problem;
@@ -24,7 +23,7 @@ import java.util.List;
  * A plan in words and as JSON of docs/sweep-record.md.
  *
  * @param nameOrFile the user's name for the machine
- * @param plans the plans of all ranks, to be printed in full; empty if not requested
+ * @param plans the plans of all ranks, to be printed in full; null if not requested
  */
 record PlanReport(
         String nameOrFile,
@@ -33,7 +32,12 @@ record PlanReport(
         long n,
         boolean columnSharded,
         PlanAnswer answer,
-        List<RankPlan> plans) {
+        Dump plans) {
+
+    /**
+     * @param json the field {@code plan} of the record
+     */
+    record Dump(List<String> lines, Object json) {}
 
     static final String SCHEMA = "weft.plan/1";
 
@@ -75,9 +79,9 @@ record PlanReport(
                             "  %-15s %.3f ms, %.2fx",
                             upgrade.what() + ":", upgrade.predictedUs() / 1e3, upgrade.speedup()));
         }
-        if (!plans.isEmpty()) {
+        if (plans != null) {
             console.print("");
-            RankPlan.describe(plans).forEach(console::print);
+            plans.lines().forEach(console::print);
         }
     }
 
@@ -226,8 +230,8 @@ record PlanReport(
         gains(json, "overlapByRows", "m", answer.byRows());
         gains(json, "overlapByLinks", "linkFactor", answer.byLinks());
         RecordJson.field(json, "twice", answer.upgrades());
-        if (!plans.isEmpty()) {
-            RecordJson.field(json, "plan", PlanJson.of(plans));
+        if (plans != null) {
+            RecordJson.field(json, "plan", plans.json());
         }
     }
 

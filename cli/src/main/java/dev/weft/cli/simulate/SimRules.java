@@ -6,8 +6,8 @@ import dev.weft.cli.options.ProblemSpec;
 import dev.weft.cli.options.RhsOption;
 import dev.weft.ffi.MpiEnvironment;
 import dev.weft.plan.PlanWriter;
-import dev.weft.plan.Reduction;
 import dev.weft.plan.Reduction.Order;
+import dev.weft.plan.ReductionWriter;
 import dev.weft.plan.Shards;
 import dev.weft.search.PlanSearch;
 import dev.weft.search.Problem;
@@ -86,7 +86,7 @@ public final class SimRules {
     static PlanWriter writer(Problem problem, String label) {
         return problem.sums() == null
                 ? OptionValues.algorithm(label)
-                : problem.writer(Reduction.of(label));
+                : problem.writer(ReductionWriter.named(label));
     }
 
     /** The problem, summed over its ranks, which have even parts of K, if {@code op} says so. */

@@ -176,10 +176,6 @@ record Sweep(
         Integer splitsGiven = split == 0 ? null : split;
         try {
             Candidate one = search.priced(candidate(search, algorithm, split));
-            if (search.problem().sums() == null) {
-                // Proves plans that are not Weft's own.
-                search.plans(one);
-            }
             Price price =
                     new Price(
                             one.chunksPerSource(),

@@ -7,7 +7,9 @@ import dev.weft.gemm.Freivalds;
 import dev.weft.gemm.Gemm;
 import dev.weft.gemm.Loss;
 import dev.weft.gemm.PackedB;
+import dev.weft.gemm.Scratch;
 import dev.weft.plan.Shards;
+import dev.weft.plan.step.SumOrder;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
@@ -112,53 +114,51 @@ public record ProductJudge(Shards shards, boolean transposeB, long seed) {
                 random.longs(SAMPLED_ROWS, 0, rows));
     }
 
-    /**
-     * The sum of a product of all rows for each part of K that is not empty, in their order.
-     *
-     * @param partType the type to which these products are rounded before they are added
-     */
-    public Matrix byParts(
-            Gemm gemm,
-            Matrix a,
-            Matrix b,
-            Shards inner,
-            DType partType,
-            DType outType,
-            Arena arena) {
-        long n = transposeB ? b.rows() : b.cols();
-        Matrix sums = null;
-        for (int part = 0; part < inner.ranks(); part++) {
-            long first = inner.firstRow(part);
-            long count = inner.rows(part);
-            if (count == 0) {
-                continue;
+    /** Sums rows in an order, in fp32, by one thread. */
+    public Matrix summed(Gemm gemm, Matrix a, Matrix b, SumOrder order, Arena arena) {
+        if (order instanceof SumOrder.Added added) {
+            Matrix sums = summed(gemm, a, b, added.sums().getFirst(), arena);
+            for (SumOrder next : added.sums().subList(1, added.sums().size())) {
+                add(sums, summed(gemm, a, b, next, arena));
             }
-            Matrix columns = a.block(0, a.rows(), first, count);
-            Matrix rows = transposeB ? b.block(0, n, first, count) : b.rows(first, count);
-            Matrix product = unfused(gemm, columns, rows, DType.FP32, arena);
-            if (sums == null) {
-                sums = Matrix.allocate(arena, DType.FP32, a.rows(), n);
-                add(sums, product, partType, true);
-            } else {
-                add(sums, product, partType, false);
+            return sums;
+        }
+        if (order instanceof SumOrder.Rounded rounded) {
+            return rounded(summed(gemm, a, b, rounded.sums(), arena), DType.BF16, arena);
+        }
+        SumOrder.Over over = (SumOrder.Over) order;
+        long n = transposeB ? b.rows() : b.cols();
+        Matrix sums =
+                over.before() == null
+                        ? Matrix.allocate(arena, DType.FP32, a.rows(), n)
+                        : summed(gemm, a, b, over.before(), arena);
+        long count = over.endK() - over.firstK();
+        Matrix columns = a.block(0, a.rows(), over.firstK(), count);
+        Matrix rows =
+                transposeB ? b.block(0, n, over.firstK(), count) : b.rows(over.firstK(), count);
+        PackedB packed = gemm.pack(rows, transposeB, arena);
+        Scratch scratch = gemm.scratch(count, n, arena);
+        gemm.multiply(columns, 0, a.rows(), packed, 0, n, over.before() != null, sums, 0, scratch);
+        return sums;
+    }
+
+    private static void add(Matrix sums, Matrix addend) {
+        for (long row = 0; row < sums.rows(); row++) {
+            for (long col = 0; col < sums.cols(); col++) {
+                sums.set(row, col, sums.get(row, col) + addend.get(row, col));
             }
         }
-        Matrix rounded = Matrix.allocate(arena, outType, a.rows(), n);
+    }
+
+    /** Elements rounded to a type, still in fp32. */
+    private static Matrix rounded(Matrix sums, DType type, Arena arena) {
+        Matrix rounded = Matrix.allocate(arena, DType.FP32, sums.rows(), sums.cols());
         for (long row = 0; row < rounded.rows(); row++) {
-            for (long col = 0; col < n; col++) {
-                rounded.set(row, col, sums.get(row, col));
+            for (long col = 0; col < rounded.cols(); col++) {
+                rounded.set(row, col, type.round(sums.get(row, col)));
             }
         }
         return rounded;
-    }
-
-    private static void add(Matrix sums, Matrix addend, DType type, boolean first) {
-        for (long row = 0; row < sums.rows(); row++) {
-            for (long col = 0; col < sums.cols(); col++) {
-                float value = type.round(addend.get(row, col));
-                sums.set(row, col, first ? value : sums.get(row, col) + value);
-            }
-        }
     }
 
     /** The product of all rows at once, by one thread. */

@@ -8,22 +8,30 @@ import dev.weft.cli.options.ProblemSpec;
 import dev.weft.cli.verify.ProductJudge.Judgement;
 import dev.weft.gemm.Gemm;
 import dev.weft.gemm.Loss;
+import dev.weft.plan.Chunks;
 import dev.weft.plan.Reduction.Order;
+import dev.weft.plan.ReductionRequest;
+import dev.weft.plan.ReductionWriter;
+import dev.weft.plan.Shards;
+import dev.weft.plan.step.StepChecker;
+import dev.weft.plan.step.StepChecker.SummedRows;
+import dev.weft.plan.step.SumOrder;
 import dev.weft.report.Promise;
 import dev.weft.report.Verification;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
 import java.nio.file.Files;
+import java.util.ArrayList;
 import java.util.List;
 
 /**
  * Checks the output files of all ranks: bit for bit against a reference, and the reference against
  * float64, as {@link ProductJudge} does. The reference is one single-threaded product of all rows,
- * or the sum of one for each part of K if that order was requested. For outputs of GPUs, which sum
- * in another order, it is the first rank's output, and each rank has compared its output with its
- * own unfused product. An output that differs from the reference is checked separately; the promise
- * says whether it may differ.
+ * or the sums in the order that was requested. For outputs of GPUs, which sum in another order, it
+ * is the first rank's output, and each rank has compared its output with its own unfused product.
+ * An output that differs from the reference is checked separately; the promise says whether it may
+ * differ.
  *
  * <p>With an epilogue, the product in fp32 is checked against float64. The reference is the
  * epilogue of that, checked by {@link EpilogueJudge}, and every output must have its bits. On GPUs
@@ -42,6 +50,7 @@ public final class Verifier {
     private final Gemm unfused;
     private final String epilogue;
     private final Order order;
+    private final ReductionWriter algorithm;
     private final Promise promise;
     private final Progress progress;
     private int verified;
@@ -58,6 +67,7 @@ public final class Verifier {
             Gemm unfused,
             String epilogue,
             Order order,
+            ReductionWriter algorithm,
             Promise promise,
             Progress progress) {
         this.problem = folder.spec();
@@ -66,6 +76,7 @@ public final class Verifier {
         this.unfused = unfused;
         this.epilogue = epilogue;
         this.order = order;
+        this.algorithm = algorithm;
         this.promise = promise;
         this.progress = progress;
     }
@@ -74,6 +85,7 @@ public final class Verifier {
      * For outputs of the CPU.
      *
      * @param epilogue its steps; null if there is none
+     * @param algorithm how products were summed, if in an order of its own; else it may be null
      */
     public static Verifier withEngine(
             Operands operands,
@@ -81,10 +93,12 @@ public final class Verifier {
             Gemm engine,
             String epilogue,
             Order order,
+            ReductionWriter algorithm,
             Progress progress) {
         boolean promised = engine.bits() != Gemm.Bits.NONE;
         Promise promise = promised ? Promise.BITWISE : Promise.FLOAT64_BOUND;
-        return new Verifier(operands, folder, engine, epilogue, order, promise, progress);
+        return new Verifier(
+                operands, folder, engine, epilogue, order, algorithm, promise, progress);
     }
 
     /**
@@ -100,7 +114,7 @@ public final class Verifier {
             String epilogue,
             Order order,
             Progress progress) {
-        return new Verifier(operands, folder, null, epilogue, order, promise, progress);
+        return new Verifier(operands, folder, null, epilogue, order, null, promise, progress);
     }
 
     /** About how long golden takes on this machine. */
@@ -215,14 +229,47 @@ public final class Verifier {
         }
         ProductJudge judge = new ProductJudge(problem, rank);
         DType type = epilogue == null ? problem.outType() : DType.FP32;
-        return order == Order.WHOLE
-                ? judge.unfused(unfused, a, b, type, arena)
-                : judge.byParts(unfused, a, b, problem.kParts(rank), partType(), type, arena);
+        if (order == Order.WHOLE) {
+            return judge.unfused(unfused, a, b, type, arena);
+        }
+        Matrix reference = Matrix.allocate(arena, type, a.rows(), problem.cols(rank));
+        for (SummedRows rows : summedRows(rank)) {
+            try (Arena scratch = Arena.ofShared()) {
+                Matrix own = a.rows(rows.firstRow(), rows.rows());
+                Matrix sums = judge.summed(unfused, own, b, rows.order(), scratch);
+                for (long row = 0; row < sums.rows(); row++) {
+                    for (long col = 0; col < sums.cols(); col++) {
+                        reference.set(rows.firstRow() + row, col, sums.get(row, col));
+                    }
+                }
+            }
+        }
+        return reference;
     }
 
-    /** The type to which each rank's sums are rounded before they are added. */
-    private DType partType() {
-        return order == Order.BY_RANK_BF16 ? DType.BF16 : DType.FP32;
+    /** How the rows of the group's C are summed, each once: from its plan, or by rank. */
+    private List<SummedRows> summedRows(int rank) {
+        Shards kParts = problem.kParts(rank);
+        if (order != Order.OWN) {
+            List<SumOrder> parts = new ArrayList<>();
+            for (int part = 0; part < kParts.ranks(); part++) {
+                long first = kParts.firstRow(part);
+                if (kParts.rows(part) > 0) {
+                    SumOrder own = SumOrder.over(null, first, first + kParts.rows(part));
+                    parts.add(order == Order.BY_RANK_BF16 ? new SumOrder.Rounded(own) : own);
+                }
+            }
+            return List.of(new SummedRows(0, 0, problem.m(), SumOrder.added(parts)));
+        }
+        Shards rows = problem.shards(rank);
+        long most = Math.max(1, rows.maxRows());
+        Chunks chunks = Chunks.byRows(rows, problem.cols(rank), most, most);
+        boolean all = problem.sums().all();
+        ReductionRequest request = new ReductionRequest(chunks, kParts, all, order);
+        return StepChecker.orders(algorithm.plans(request), request.placement(), (r, o) -> true)
+                .stream()
+                .filter(each -> !all || each.rank() == 0)
+                .toList();
     }
 
     /**

@@ -6,6 +6,7 @@ import dev.weft.cli.console.Progress;
 import dev.weft.cli.console.WeftCommand;
 import dev.weft.cli.data.DataFolder;
 import dev.weft.cli.data.FolderLock;
+import dev.weft.cli.data.Operands;
 import dev.weft.cli.data.ProblemRoom;
 import dev.weft.cli.data.Room;
 import dev.weft.cli.options.FolderName;
@@ -14,6 +15,8 @@ import dev.weft.cli.options.TypeName;
 import dev.weft.cli.view.Summary;
 import dev.weft.gemm.Gemm;
 import dev.weft.gemm.Gemms;
+import dev.weft.plan.Reduction.Order;
+import dev.weft.report.Promise;
 import dev.weft.report.Verification;
 import java.io.IOException;
 import java.lang.foreign.Arena;
@@ -82,15 +85,17 @@ public final class VerifyCommand extends WeftCommand {
                 FolderLock lock = new FolderLock(dataDir)) {
             lock.takeToRead();
             Gemm gemm = Gemms.byName(engine, folder.spec().aType(), folder.spec().bType());
-            Verification found =
-                    Verifier.withEngine(
-                                    folder.open(arena),
-                                    folder,
-                                    gemm,
-                                    null,
-                                    folder.order(),
-                                    Progress.forTerminal(quiet))
-                            .verify(null, true, true);
+            Progress progress = Progress.forTerminal(quiet);
+            Operands operands = folder.open(arena);
+            Order order = folder.order();
+            // Only the run that wrote the outputs knows an algorithm's own order.
+            Verifier verifier =
+                    order == Order.OWN
+                            ? Verifier.ofCompared(
+                                    operands, folder, Promise.FLOAT64_BOUND, null, order, progress)
+                            : Verifier.withEngine(
+                                    operands, folder, gemm, null, order, null, progress);
+            Verification found = verifier.verify(null, order != Order.OWN, true);
             boolean passed = loose ? found.passedLoosely() : found.passed();
             console.info(folder.spec().describe());
             new Summary(console).verification(found);

@@ -9,9 +9,6 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.attribute.FileTime;
-import java.time.Duration;
-import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.locks.LockSupport;
@@ -93,10 +90,6 @@ class TemporaryFilesIT {
         for (String name : List.of(ofOther, ofUser)) {
             Files.writeString(folder.resolve(name), "not to be judged yet");
         }
-        String old = ".weft-12345678-1234-1234-1234-123456789abc.part";
-        Instant lastWeek = Instant.now().minus(Duration.ofDays(7));
-        Files.writeString(folder.resolve(old), "of an earlier version");
-        Files.setLastModifiedTime(folder.resolve(old), FileTime.from(lastWeek));
         AtomicFile.write(folder.resolve("other"), "whole");
         assertEquals(
                 List.of(ofOther, ofUser).stream().sorted().toList(),

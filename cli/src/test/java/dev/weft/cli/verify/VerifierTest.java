@@ -169,6 +169,7 @@ class VerifierTest {
                             Gemms.portable(),
                             null,
                             order,
+                            null,
                             new Progress(false))
                     .verify(null, true, true);
         }

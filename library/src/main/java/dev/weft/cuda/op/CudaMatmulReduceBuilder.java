@@ -27,6 +27,7 @@ import dev.weft.plan.PlanChecker;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.Reduction;
 import dev.weft.plan.Reduction.Order;
+import dev.weft.plan.ReductionWriter;
 import dev.weft.plan.Shards;
 import dev.weft.plan.cut.Cut;
 import dev.weft.search.AutoChoice;
@@ -170,7 +171,7 @@ public final class CudaMatmulReduceBuilder
             sides.settle();
         }
         List<Candidate> candidates = new ArrayList<>();
-        for (Reduction each : tried(wanted, order)) {
+        for (ReductionWriter each : tried(wanted, order)) {
             candidates.add(
                     Candidate.of(each.writer(wanted.inner(), wanted.all()), wanted.cut(), 0, 1));
         }
@@ -204,9 +205,10 @@ public final class CudaMatmulReduceBuilder
                             .formatted(m, k, CudaAllGatherMatmulBuilder.MAX_ROWS));
         }
         boolean linked = isLinked(wanted);
-        List<Reduction> possible = device(wanted).sums();
+        List<ReductionWriter> possible = List.copyOf(device(wanted).sums());
         // One rank alone sends nothing, whatever the algorithm.
-        boolean any = fabric != null && fabric.size() == 1;
+        boolean any =
+                fabric != null && fabric.size() == 1 && wanted.algorithm() instanceof Reduction;
         if (wanted.algorithm() != Reduction.AUTO
                 && !any
                 && !possible.contains(wanted.algorithm())) {
@@ -219,7 +221,7 @@ public final class CudaMatmulReduceBuilder
                                             : linked
                                                     ? "that reach each other"
                                                     : "that do not reach each other",
-                                    possible.stream().map(Reduction::label).toList()));
+                                    possible.stream().map(ReductionWriter::label).toList()));
         }
     }
 
@@ -261,11 +263,11 @@ public final class CudaMatmulReduceBuilder
         }
     }
 
-    private List<Reduction> tried(Sums wanted, Order order) {
+    private List<ReductionWriter> tried(Sums wanted, Order order) {
         if (wanted.algorithm() != Reduction.AUTO) {
             return List.of(wanted.algorithm());
         }
-        return device(wanted).sums(order);
+        return List.copyOf(device(wanted).sums(order));
     }
 
     /** Linked GPUs multiply out of each other's memory; others send sums through the host's. */

@@ -52,7 +52,7 @@ abstract sealed class CudaOperator extends Operator<DeviceMatrix>
             Peers peers,
             CallEvents events,
             int mostUnderWay) {
-        super(plans, plan, peers.worldRank(plan.rank()), mostUnderWay);
+        super(plans, plan, List.of(), peers.worldRank(plan.rank()), mostUnderWay);
         this.gpu = gpu;
         this.fabric = fabric;
         this.buffers = buffers;

@@ -1,7 +1,6 @@
 package dev.weft.plan.cut;
 
 import dev.weft.plan.Chunks;
-import dev.weft.plan.RankPlan;
 import dev.weft.plan.Shards;
 import java.util.List;
 import java.util.stream.IntStream;
@@ -143,11 +142,6 @@ public record Cut(long chunkRows, int splitsPerRank, long chunkCols) {
      * Into how many parts the columns of a rank's blocks are cut if products are summed over ranks:
      * as few as give every worker a piece, unless the parts would be too narrow.
      */
-    public static int sumColumnParts(RankPlan plan, int workers) {
-        return sumColumnParts(plan.consumption().size(), plan.chunks().cols(), workers);
-    }
-
-    /** The same for this many blocks and columns. */
     public static int sumColumnParts(int blocks, long cols, int workers) {
         int parts = 1;
         while (parts * blocks < workers && cols >= 2L * parts * LEAST_PART_COLS) {

@@ -1,7 +1,7 @@
 package dev.weft.plan.step;
 
 /** Steps that would not compute what is asked for: the message names the rank and the step. */
-public final class InvalidPlanException extends RuntimeException {
+public final class InvalidPlanException extends IllegalArgumentException {
 
     private static final long serialVersionUID = 1L;
 

@@ -6,6 +6,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
 /**
@@ -58,6 +59,22 @@ public final class StepChecker {
      * @throws InvalidPlanException if a property does not hold
      */
     public static Set<SumOrder> check(
+            List<StepPlan> plans, Placement placement, SharedMemory memory) {
+        return orders(plans, placement, memory).stream()
+                .map(SummedRows::order)
+                .collect(Collectors.toCollection(LinkedHashSet::new));
+    }
+
+    /**
+     * Rows of C that are summed alike.
+     *
+     * @param rank the rank that gets them
+     * @param firstRow the first of them in the whole C
+     */
+    public record SummedRows(int rank, long firstRow, long rows, SumOrder order) {}
+
+    /** Checks the plans like {@link #check}, and returns how each row is summed, by rank. */
+    public static List<SummedRows> orders(
             List<StepPlan> plans, Placement placement, SharedMemory memory) {
         StepChecker checker = new StepChecker(plans, placement, memory);
         checker.checkBuffers();
@@ -362,8 +379,8 @@ public final class StepChecker {
         return states.get(part.rank()).get(part.buffer());
     }
 
-    private Set<SumOrder> ordersOfC() {
-        Set<SumOrder> orders = new LinkedHashSet<>();
+    private List<SummedRows> ordersOfC() {
+        List<SummedRows> orders = new ArrayList<>();
         for (StepPlan plan : plans) {
             Part all = plan.whole(StepPlan.C);
             state(all)
@@ -377,7 +394,8 @@ public final class StepChecker {
                                                     .formatted(row, row + rows));
                                 }
                                 checkWhole(plan.rank(), row, sums);
-                                orders.add(sums.order());
+                                long first = placement.ranks().get(plan.rank()).c().first() + row;
+                                orders.add(new SummedRows(plan.rank(), first, rows, sums.order()));
                             });
         }
         return orders;

@@ -26,6 +26,20 @@ public record StepPlan(int rank, List<Buffer> buffers, List<Worker> workers) {
         return new Part(rank, buffer, 0, whole.rows(), 0, whole.cols());
     }
 
+    /** How many workers move chunks. */
+    public int lanes() {
+        return (int) workers.stream().filter(w -> w.kind() == Worker.Kind.MOVER).count();
+    }
+
+    /** A number by which ranks on any machines compare plans that they obtained in the same way. */
+    public static long digest(List<StepPlan> plans) {
+        long digest = 1;
+        for (String line : describe(plans)) {
+            digest = 31 * digest + line.hashCode();
+        }
+        return digest;
+    }
+
     /** The plans of all ranks as readable lines. */
     public static List<String> describe(List<StepPlan> plans) {
         return new StepText(plans).lines();
