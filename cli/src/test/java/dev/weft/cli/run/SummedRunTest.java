@@ -172,8 +172,8 @@ class SummedRunTest {
         Invocation chain =
                 run("--op matmul-allreduce -n 2 --gm 8 --gk 8 --gn 8 --algorithm chain --explain");
         chain.assertPrints(
-                "put sums so far of chunk 0 of rank 0 to rank 1",
-                "put whole sums of chunk 0 of rank 0 to rank 0",
+                "copy 0:sums so far[0..4, 0..8] to 1:sums so far[0..4, 0..8] after 0.0 then 1.0",
+                "copy 1:sums so far[0..4, 0..8] to 0:whole sums[0..4, 0..8] after 1.1 then 0.2",
                 "Nothing was chosen: --algorithm chain was asked for");
         Invocation auto = run("--op matmul-allreduce -n 2 --gm 8 --gk 8 --gn 8 --explain");
         auto.assertPrints("The plan of all ranks:", "<- taken", "chain ", "direct ");

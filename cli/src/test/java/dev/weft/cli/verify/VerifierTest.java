@@ -8,6 +8,7 @@ import dev.weft.cli.Invocation;
 import dev.weft.cli.console.ExitCode;
 import dev.weft.cli.console.Progress;
 import dev.weft.cli.data.DataFolder;
+import dev.weft.cli.options.OptionValues;
 import dev.weft.cli.options.ProblemOptions;
 import dev.weft.cli.options.ProblemSpec;
 import dev.weft.gemm.Gemms;
@@ -139,7 +140,7 @@ class VerifierTest {
     @Test
     void aWrongSumOfOneRankIsFound() throws IOException {
         String sums = "--op matmul-reduce-scatter -n 3 --shards 4,0,20 --k-parts 9,0,23 --gn 16";
-        for (Order order : Order.values()) {
+        for (Order order : OptionValues.ORDERS) {
             Invocation run =
                     Invocation.of(
                             Invocation.shortRun(sums + " --order " + order.label(), folder)

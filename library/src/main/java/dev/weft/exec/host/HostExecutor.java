@@ -110,7 +110,7 @@ public final class HostExecutor implements AutoCloseable {
             this.steps = new RankSteps(fabric, plan, memory, names, soon);
             this.call = new HostCall(fabric, memory, steps, names);
             this.ownsAll = place != null;
-            this.order = order(plan);
+            this.order = order(plan, work.plans());
             this.starts = new Need[fabric.size()];
             for (int r = 0; r < starts.length; r++) {
                 Awaited start = Awaited.of(Awaited.START, r).within(1);
@@ -144,14 +144,27 @@ public final class HostExecutor implements AutoCloseable {
     }
 
     /** A rank that has nothing to multiply may still add what others have multiplied. */
+    private static Order order(StepPlan plan, List<StepPlan> all) {
+        boolean multiplies =
+                plan.workers().stream()
+                        .flatMap(worker -> worker.steps().stream())
+                        .anyMatch(step -> step instanceof Step.Multiply);
+        return multiplies
+                ? order(plan)
+                : all.stream()
+                        .map(HostExecutor::order)
+                        .filter(order -> order == Order.PRODUCT_FIRST)
+                        .findFirst()
+                        .orElse(order(plan));
+    }
+
     private static Order order(StepPlan plan) {
         for (dev.weft.plan.step.Worker worker : plan.workers()) {
             boolean multiplied = false;
             for (Step step : worker.steps()) {
                 boolean multiplies = worker.kind() == dev.weft.plan.step.Worker.Kind.MULTIPLIER;
                 if (multiplies && step instanceof Step.Join) {
-                    boolean adds = worker.steps().stream().anyMatch(s -> s instanceof Step.Add);
-                    return multiplied || adds ? Order.PRODUCT_FIRST : Order.GATHER_FIRST;
+                    return multiplied ? Order.PRODUCT_FIRST : Order.GATHER_FIRST;
                 }
                 multiplied |= step instanceof Step.Multiply;
             }
@@ -275,7 +288,7 @@ public final class HostExecutor implements AutoCloseable {
         if (call.view == View.COMM_ONLY || order == Order.GATHER_FIRST) {
             return call.gatheredNs == 0 ? 0 : call.gatheredNs - call.startNs;
         }
-        return order == Order.PRODUCT_FIRST ? endNs - steps.joinedNs() : 0;
+        return order == Order.PRODUCT_FIRST ? endNs - Math.max(call.startNs, steps.joinedNs()) : 0;
     }
 
     /** A buffer of a rank in a call, which is reached from here. */

@@ -147,9 +147,9 @@ final class RankSteps {
         dividing = join;
     }
 
-    /** When the plan's join of this rank's own steps ended; there is one if it divides a call. */
+    /** When the plan's join of this rank's own steps ended; 0 if it has none. */
     long joinedNs() {
-        return dividing.endNs;
+        return dividing == null ? 0 : dividing.endNs;
     }
 
     private Done done(Step step) {

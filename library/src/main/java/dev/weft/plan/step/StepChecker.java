@@ -45,10 +45,11 @@ public final class StepChecker {
     private final List<List<BufferState>> states = new ArrayList<>();
 
     private StepChecker(List<StepPlan> plans, Placement placement, SharedMemory memory) {
-        this.plans = plans;
+        // A list may write a plan whenever it is asked for it.
+        this.plans = List.copyOf(plans);
         this.placement = placement;
         this.memory = memory;
-        this.schedule = new StepSchedule(plans);
+        this.schedule = new StepSchedule(this.plans);
     }
 
     /**

@@ -26,9 +26,12 @@ public record StepPlan(int rank, List<Buffer> buffers, List<Worker> workers) {
         return new Part(rank, buffer, 0, whole.rows(), 0, whole.cols());
     }
 
-    /** How many workers move chunks. */
+    /** How many workers have something to move. */
     public int lanes() {
-        return (int) workers.stream().filter(w -> w.kind() == Worker.Kind.MOVER).count();
+        return (int)
+                workers.stream()
+                        .filter(w -> w.kind() == Worker.Kind.MOVER && !w.steps().isEmpty())
+                        .count();
     }
 
     /** A number by which ranks on any machines compare plans that they obtained in the same way. */
