@@ -65,7 +65,7 @@ public record RankReport(
                 device,
                 fused.engine(),
                 fused.computeWorkers(),
-                plan.lanes().size(),
+                lanes(fused),
                 plan.chunks().chunkRows(plan.rank()),
                 measured.times(),
                 gatheredExact,
@@ -74,5 +74,12 @@ public record RankReport(
                 fused.candidates().stream().map(Explanation.Tried::of).toList(),
                 plans,
                 measured.timeline());
+    }
+
+    /** A reduction of the user's own has steps alone. */
+    private static int lanes(Operator<?> fused) {
+        int rank = fused.plan().rank();
+        int lanes = fused.plan().lanes().size();
+        return lanes > 0 || fused.steps().isEmpty() ? lanes : fused.steps().get(rank).lanes();
     }
 }
