@@ -11,7 +11,6 @@ import dev.weft.fabric.FabricException;
 import dev.weft.fabric.StallException;
 import dev.weft.ffi.CudaMemory;
 import dev.weft.ffi.CudaStreams;
-import dev.weft.plan.RankPlan;
 import java.lang.foreign.ValueLayout;
 import java.time.Duration;
 import java.util.function.IntUnaryOperator;
@@ -30,7 +29,6 @@ public final class CallEvents implements AutoCloseable {
     /** No card multiplies slower: 1 TFLOP/s. A long product is no stall. */
     private static final double SLOWEST_PER_NS = 1000;
 
-    private final RankPlan plan;
     private final CopyList list;
     private final IntUnaryOperator worldRank;
     private final CudaBuffers buffers;
@@ -58,7 +56,6 @@ public final class CallEvents implements AutoCloseable {
      * @param work floating-point operations of a call's products
      */
     public CallEvents(
-            RankPlan plan,
             CopyList list,
             IntUnaryOperator worldRank,
             CudaBuffers buffers,
@@ -67,7 +64,6 @@ public final class CallEvents implements AutoCloseable {
             Runnable check,
             long deadlineNs,
             double work) {
-        this.plan = plan;
         this.list = list;
         this.worldRank = worldRank;
         this.buffers = buffers;
@@ -241,7 +237,7 @@ public final class CallEvents implements AutoCloseable {
         String awaited = "chunk " + origin.chunk() + " of rank " + source;
         if (stall.seen() - stall.expected() > 0) {
             return new CorruptSignalException(
-                    worldRank.applyAsInt(plan.rank()),
+                    worldRank.applyAsInt(list.rank()),
                     source,
                     source,
                     origin.chunk(),
@@ -254,7 +250,7 @@ public final class CallEvents implements AutoCloseable {
     }
 
     private StallException stalled(String awaited, int source, int chunk) {
-        int rank = worldRank.applyAsInt(plan.rank());
+        int rank = worldRank.applyAsInt(list.rank());
         int peer = source < 0 ? rank : worldRank.applyAsInt(source);
         return new StallException(
                 rank, peer, peer, chunk, awaited + " on the GPU", Duration.ofNanos(deadlineNs));

@@ -3,31 +3,33 @@ package dev.weft.cuda.exec;
 import dev.weft.cuda.kernel.Origin;
 import dev.weft.cuda.kernel.RowRange;
 import dev.weft.cuda.kernel.RowRange.Piece;
+import dev.weft.fabric.transport.Awaited;
 import dev.weft.op.Timeline;
-import dev.weft.plan.Chunk;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.Pacing.ArrivalCut;
-import dev.weft.plan.Pacing.ArrivalCut.Block;
-import dev.weft.plan.RankPlan;
-import dev.weft.plan.RankPlan.Lane;
-import dev.weft.plan.RankPlan.RowBlock;
-import dev.weft.plan.RankPlan.Transfer;
+import dev.weft.plan.step.StepPlan;
 import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
-import java.util.TreeMap;
 
 /**
- * A rank's plan as copies on streams: what every lane copies, under which flag it is published, and
- * which flags the rows of the product wait for. A chunk's flag has the chunk's tag; the pieces of a
- * chunk that is cut have flags of their own behind them. Pure.
+ * A rank's steps of a gather as copies on streams: what every lane copies, under which flag it is
+ * published, and which flags the rows of the product wait for. A chunk's flag has the chunk's tag;
+ * the pieces of a chunk that is cut have flags of their own behind them. Pure.
  *
  * @param lanes copies that this rank issues, by lane
+ * @param arriving copies to this rank, whoever issues them
  * @param ranges the rows in the order of consumption
+ * @param launches products of one shard each, if shards share buffers: then no grid may wait in
+ *     one; none otherwise
  * @param origins by flag: whose rows it tells of
  */
-public record CopyList(List<List<Copy>> lanes, List<RowRange> ranges, List<Origin> origins) {
+public record CopyList(
+        int rank,
+        List<List<Copy>> lanes,
+        List<Line> arriving,
+        List<RowRange> ranges,
+        List<Launch> launches,
+        List<Origin> origins) {
 
     /**
      * One copy of a rectangle of one shard.
@@ -37,10 +39,9 @@ public record CopyList(List<List<Copy>> lanes, List<RowRange> ranges, List<Origi
      * @param source rank that owns the rows
      * @param firstRow relative to the shard
      * @param flag at {@code to}
-     * @param awaitedFlag this rank's flag that must be there first, or -1
-     * @param fromSlot where the shard lies at {@code from}: see {@link Transfer#slot}
-     * @param toSlot where it goes at {@code to}
-     * @param credit what {@code to} must have released: see {@link Transfer#credit}
+     * @param fromSlot which of the buffers that shards share holds it at {@code from}; else 0
+     * @param toSlot likewise where it goes at {@code to}
+     * @param waits steps that must be done first
      */
     public record Copy(
             int from,
@@ -51,15 +52,72 @@ public record CopyList(List<List<Copy>> lanes, List<RowRange> ranges, List<Origi
             long firstCol,
             long cols,
             int flag,
-            int awaitedFlag,
             int fromSlot,
             int toSlot,
-            int credit) {}
+            List<Raised> waits) {
+
+        public Copy {
+            waits = List.copyOf(waits);
+        }
+
+        /** The part that a piece is. */
+        Copy part(Piece piece, long partCols) {
+            return new Copy(
+                    from,
+                    to,
+                    source,
+                    piece.firstRow(),
+                    piece.rows(),
+                    piece.firstCol(),
+                    partCols,
+                    piece.flag(),
+                    fromSlot,
+                    toSlot,
+                    waits);
+        }
+
+        Piece piece() {
+            return new Piece(firstRow, rows, firstCol, flag);
+        }
+    }
+
+    /**
+     * Copies to a rank that arrive one after the other.
+     *
+     * @param by the rank that issues them
+     * @param lane of that rank
+     */
+    public record Line(int by, int lane, List<Copy> copies) {}
+
+    /**
+     * Rows of one shard that are multiplied together.
+     *
+     * @param slot the buffer in which the shard lies; 0 for the rank's own
+     * @param ranges the rows, which wait for nothing once it is launched
+     * @param waits what brings them
+     */
+    public record Launch(int source, int slot, List<RowRange> ranges, List<Raised> waits) {}
 
     public CopyList {
         origins = List.copyOf(origins);
         lanes = lanes.stream().map(List::copyOf).toList();
+        arriving = List.copyOf(arriving);
         ranges = List.copyOf(ranges);
+        launches = List.copyOf(launches);
+    }
+
+    /** One that copies nothing, of flags that something else raises. */
+    public static CopyList none(int rank, List<Origin> origins) {
+        return new CopyList(rank, List.of(), List.of(), List.of(), List.of(), origins);
+    }
+
+    /**
+     * @param plans of all ranks
+     * @param chunks what flags tell of
+     * @param cut of what this rank gets; null if it is not cut further
+     */
+    public static CopyList of(List<StepPlan> plans, int rank, Chunks chunks, ArrivalCut cut) {
+        return new CopyListWriter(plans, rank, chunks).write(cut);
     }
 
     /** Number of flags. */
@@ -67,53 +125,30 @@ public record CopyList(List<List<Copy>> lanes, List<RowRange> ranges, List<Origi
         return origins.size();
     }
 
-    /** Whether every row block is one chunk. */
-    public static boolean takesChunksOneByOne(RankPlan plan) {
-        return plan.consumption().stream()
-                .allMatch(
-                        block ->
-                                block.chunkCount() == 1
-                                        && plan.chunks()
-                                                        .chunk(block.source(), block.firstChunk())
-                                                        .rows()
-                                                == block.rows());
+    /** Words by which hosts tell each other what is queued: for each flag, and for each launch. */
+    public int words() {
+        return flags() + launches.size();
     }
 
-    /** By source: the slot in which its shard arrives; 0 if nothing does. */
-    public static int[] slots(RankPlan plan) {
-        int[] slots = new int[plan.ranks()];
-        for (Lane lane : plan.arrivals()) {
-            lane.transfers().forEach(transfer -> slots[transfer.source()] = transfer.slot());
+    /** How this rank waits for a copy of a line. */
+    Raised raised(Copy copy, Line line) {
+        Origin origin = origins.get(copy.flag);
+        Awaited awaited = Awaited.chunk(copy.from, origin.source(), origin.chunk());
+        return new Raised(copy.to, copy.flag, line.by, line.lane, copy.toSlot & 1, awaited);
+    }
+
+    /** Whether shards share buffers. */
+    public boolean sharesBuffers() {
+        return !launches.isEmpty();
+    }
+
+    /** By source: the buffer in which its shard arrives, if shards share buffers; else 0. */
+    public int[] slots(int ranks) {
+        int[] slots = new int[ranks];
+        for (Line line : arriving) {
+            line.copies.forEach(copy -> slots[copy.source] = copy.toSlot);
         }
         return slots;
-    }
-
-    public static CopyList of(RankPlan plan) {
-        return new Writer(plan).write();
-    }
-
-    /**
-     * What arrives at this rank, in lines that each arrive in order: its own lanes, and for each
-     * lane of a peer that pushes what comes from there.
-     */
-    public List<List<Copy>> arriving(RankPlan plan) {
-        List<List<Copy>> lines = new ArrayList<>();
-        for (List<Copy> lane : lanes) {
-            lines.add(lane.stream().filter(copy -> copy.to() == plan.rank()).toList());
-        }
-        Writer writer = new Writer(plan);
-        for (Lane lane : plan.arrivals()) {
-            Map<Integer, List<Copy>> pushed = new TreeMap<>();
-            for (Transfer transfer : lane.transfers()) {
-                if (transfer.initiator() == Transfer.Initiator.SENDER) {
-                    pushed.computeIfAbsent(transfer.from(), from -> new ArrayList<>())
-                            .add(writer.copy(transfer));
-                }
-            }
-            lines.addAll(pushed.values());
-        }
-        lines.removeIf(List::isEmpty);
-        return lines;
     }
 
     /**
@@ -139,7 +174,7 @@ public record CopyList(List<List<Copy>> lanes, List<RowRange> ranges, List<Origi
     }
 
     /** A copy as a timeline tells of it. */
-    Timeline.Span span(Copy copy, int rank, int elementBytes, long startNs, long endNs) {
+    Timeline.Span span(Copy copy, int elementBytes, long startNs, long endNs) {
         return new Timeline.Span(
                 Timeline.Kind.TRANSFER,
                 copy.source(),
@@ -153,162 +188,21 @@ public record CopyList(List<List<Copy>> lanes, List<RowRange> ranges, List<Origi
                 endNs);
     }
 
-    private static final class Writer {
-        private final RankPlan plan;
-        private final Chunks chunks;
-        private final ArrivalCut cut;
-        private final int[] slots;
-
-        /** Whether rows wait for flags; otherwise they are multiplied after everything. */
-        private final boolean gated;
-
-        private final Map<Integer, List<MultipliedRows>> byTag = new HashMap<>();
-        private final List<Origin> origins = new ArrayList<>();
-
-        /** Rows of a chunk that are multiplied together, and the pieces that bring them. */
-        private record MultipliedRows(
-                long firstRow, long rows, List<Piece> pieces, boolean narrow) {}
-
-        Writer(RankPlan plan) {
-            this.plan = plan;
-            this.chunks = plan.chunks();
-            this.cut = plan.pacing().arrivalCut();
-            this.slots = slots(plan);
-            this.gated = !plan.pacing().gatherFirst();
-            for (int source = 0; source < plan.ranks(); source++) {
-                for (int chunk = 0; chunk < chunks.count(source); chunk++) {
-                    origins.add(new Origin(source, chunk));
-                }
-            }
+    /** Rows side by side become one range that waits for nothing. */
+    static List<RowRange> merged(List<RowRange> run) {
+        List<RowRange> merged = new ArrayList<>();
+        for (RowRange range : run) {
+            RowRange last = merged.isEmpty() ? null : merged.getLast();
+            boolean follows =
+                    last != null
+                            && last.source() == range.source()
+                            && last.sourceRow() + last.rows() == range.sourceRow();
+            RowRange from = follows ? merged.removeLast() : range;
+            long rows = follows ? last.rows() + range.rows() : range.rows();
+            merged.add(
+                    new RowRange(
+                            from.source(), from.sourceRow(), from.row(), rows, List.of(), false));
         }
-
-        CopyList write() {
-            requireCutThatFits();
-            List<List<Copy>> lanes = new ArrayList<>();
-            for (Lane lane : plan.lanes()) {
-                List<Copy> copies = new ArrayList<>();
-                for (Transfer transfer : lane.transfers()) {
-                    if (cut == null) {
-                        copies.add(copy(transfer));
-                    } else {
-                        addCut(copies, transfer, cut.chunks().get(byTag.size()));
-                    }
-                }
-                lanes.add(copies);
-            }
-            return new CopyList(lanes, ranges(), origins);
-        }
-
-        /** A cut knows chunks by their turn, so they must come one by one and be multiplied so. */
-        private void requireCutThatFits() {
-            if (cut == null) {
-                return;
-            }
-            long arriving = plan.lanes().stream().mapToLong(l -> l.transfers().size()).sum();
-            boolean oneByOne = takesChunksOneByOne(plan);
-            if (!gated || !oneByOne || plan.lanes().size() > 1 || arriving != cut.chunks().size()) {
-                throw new IllegalArgumentException(
-                        ("a cut of %s chunks for %s that arrive on %s lanes: expected one lane,"
-                                        + " a block for each chunk, and as many chunks")
-                                .formatted(cut.chunks().size(), arriving, plan.lanes().size()));
-            }
-        }
-
-        private Copy copy(Transfer transfer) {
-            Chunk chunk = chunks.chunk(transfer.source(), transfer.chunk());
-            int awaited = transfer.isForward() ? transfer.tag() : -1;
-            Piece all = new Piece(chunk.firstRow(), chunk.rows(), chunk.firstCol(), transfer.tag());
-            return copy(transfer, all, chunk.cols(), awaited);
-        }
-
-        private Copy copy(Transfer transfer, Piece piece, long cols, int awaitedFlag) {
-            return new Copy(
-                    transfer.from(),
-                    transfer.to(),
-                    transfer.source(),
-                    piece.firstRow(),
-                    piece.rows(),
-                    piece.firstCol(),
-                    cols,
-                    piece.flag(),
-                    awaitedFlag,
-                    transfer.isForward() ? slots[transfer.source()] : 0,
-                    transfer.slot(),
-                    transfer.credit());
-        }
-
-        private void addCut(List<Copy> copies, Transfer transfer, List<Block> blocks) {
-            long row = chunks.chunk(transfer.source(), transfer.chunk()).firstRow();
-            List<MultipliedRows> cutRows = new ArrayList<>();
-            for (Block block : blocks) {
-                List<Piece> pieces = new ArrayList<>();
-                long col = 0;
-                for (long cols : block.cols()) {
-                    // The first piece takes the chunk's own flag.
-                    boolean first = cutRows.isEmpty() && pieces.isEmpty();
-                    int flag = first ? transfer.tag() : origins.size();
-                    if (!first) {
-                        origins.add(new Origin(transfer.source(), transfer.chunk()));
-                    }
-                    Piece piece = new Piece(row, block.rows(), col, flag);
-                    copies.add(copy(transfer, piece, cols, -1));
-                    pieces.add(piece);
-                    col += cols;
-                }
-                cutRows.add(new MultipliedRows(row, block.rows(), pieces, block.narrow()));
-                row += block.rows();
-            }
-            byTag.put(transfer.tag(), cutRows);
-        }
-
-        private List<RowRange> ranges() {
-            List<RowRange> ranges = new ArrayList<>();
-            for (RowBlock block : plan.consumption()) {
-                List<MultipliedRows> cutRows =
-                        byTag.get(chunks.tag(block.source(), block.firstChunk()));
-                if (cutRows == null || block.source() == plan.rank()) {
-                    ranges.add(
-                            range(
-                                    block.source(),
-                                    new MultipliedRows(
-                                            block.firstRow(), block.rows(), pieces(block), false)));
-                } else {
-                    for (MultipliedRows rows : cutRows) {
-                        ranges.add(range(block.source(), rows));
-                    }
-                }
-            }
-            return ranges;
-        }
-
-        private List<Piece> pieces(RowBlock block) {
-            boolean arrives =
-                    gated
-                            && block.source() != plan.rank()
-                            && plan.storage() != RankPlan.Storage.IN_PLACE;
-            List<Piece> pieces = new ArrayList<>();
-            int end = arrives ? block.firstChunk() + block.chunkCount() : block.firstChunk();
-            for (int c = block.firstChunk(); c < end; c++) {
-                Chunk chunk = chunks.chunk(block.source(), c);
-                pieces.add(
-                        new Piece(
-                                chunk.firstRow(),
-                                chunk.rows(),
-                                chunk.firstCol(),
-                                chunks.tag(block.source(), c)));
-            }
-            return pieces;
-        }
-
-        /** Rows are counted within their shard: that is how sources hold them. */
-        private RowRange range(int source, MultipliedRows rows) {
-            return new RowRange(
-                    source,
-                    rows.firstRow(),
-                    chunks.shards().firstRow(source) + rows.firstRow(),
-                    rows.rows(),
-                    rows.pieces(),
-                    rows.narrow());
-        }
+        return List.copyOf(merged);
     }
 }

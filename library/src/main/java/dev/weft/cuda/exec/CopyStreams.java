@@ -2,7 +2,6 @@ package dev.weft.cuda.exec;
 
 import dev.weft.cuda.GpuStream;
 import dev.weft.cuda.exec.CopyList.Copy;
-import dev.weft.cuda.exec.DevicePeers.Bringer;
 import dev.weft.cuda.kernel.DeviceEvent;
 import dev.weft.cuda.kernel.TileSchedule.Counter;
 import dev.weft.cuda.kernel.TimedSpan;
@@ -11,14 +10,10 @@ import dev.weft.fabric.transport.Awaited;
 import dev.weft.ffi.CudaStreams;
 import dev.weft.op.Timeline;
 import dev.weft.op.exec.SentRuns;
-import dev.weft.plan.RankPlan;
-import dev.weft.plan.RankPlan.Lane;
-import dev.weft.plan.RankPlan.Transfer;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.LinkedHashMap;
+import java.util.Collections;
 import java.util.List;
-import java.util.Map;
 import java.util.Objects;
 import java.util.function.IntConsumer;
 
@@ -34,7 +29,6 @@ public final class CopyStreams implements Copies {
     /** Null if the peers' rows are in host memory: then they are there whatever this rank does. */
     private final DevicePeers linked;
 
-    private final RankPlan plan;
     private final DeviceLayout layout;
     private final CopyList list;
     private final List<List<Copy>> lanes;
@@ -43,10 +37,9 @@ public final class CopyStreams implements Copies {
     private final DeviceEvent entered = new DeviceEvent();
     private final boolean[][] announced;
     private final int[] next;
-    private final Bringers bringers;
 
     /** Null if every shard has its own place. */
-    private final RingSteps ring;
+    private final Launches launches;
 
     /** Null if there are no counters. */
     private final LaneCounters counters;
@@ -64,8 +57,11 @@ public final class CopyStreams implements Copies {
     /** By lane and first copy; null if every copy is issued by itself. */
     private final Run[][] runs;
 
-    /** Of each lane of a peer that pushes to this rank, the last flag. */
-    private final List<Bringer> lastPushed = new ArrayList<>();
+    /** By flag: the copy, if a peer pushes its rows. */
+    private final List<List<Raised>> pushed;
+
+    /** Of each lane of a peer that pushes to this rank, the last copy. */
+    private final List<Raised> lastPushed = new ArrayList<>();
 
     /** The latest call whose copies have begun. */
     private int begun;
@@ -116,33 +112,9 @@ public final class CopyStreams implements Copies {
         return result;
     }
 
-    /** By flag: the rank that brings its rows. */
-    record Bringers(Bringer[] byFlag) {
-
-        Bringers(RankPlan plan, int flags) {
-            this(new Bringer[flags]);
-            for (Lane lane : plan.arrivals()) {
-                for (Transfer t : lane.transfers()) {
-                    boolean twoSlots = plan.storage() == RankPlan.Storage.PING_PONG;
-                    byFlag[t.tag()] =
-                            new Bringer(
-                                    t.tag(),
-                                    t.from(),
-                                    lane.index(),
-                                    twoSlots ? t.slot() : 0,
-                                    Awaited.chunk(t.from(), t.source(), t.chunk()));
-                }
-            }
-        }
-
-        Bringer of(int flag) {
-            return byFlag[flag];
-        }
-    }
-
     /**
-     * @param ring what multiplies and releases the shards of two buffers; null if every shard has a
-     *     place of its own
+     * @param launches what multiplies shards that share buffers; null if every shard has a place of
+     *     its own
      * @param counters which each copy raises; null if there are none
      * @param arrivals whether {@link #awaitArrival} will be called
      * @param together whether rows lie in host memory and are multiplied at once: then they come in
@@ -150,19 +122,17 @@ public final class CopyStreams implements Copies {
      */
     public CopyStreams(
             Peers peers,
-            RankPlan plan,
             DeviceLayout layout,
             CopyList list,
-            RingSteps ring,
+            Launches launches,
             LaneCounters counters,
             boolean arrivals,
             boolean together,
             long deadlineNs) {
         this.peers = peers;
         this.linked = peers instanceof DevicePeers devices ? devices : null;
-        this.plan = plan;
         this.layout = layout;
-        this.ring = ring;
+        this.launches = launches;
         this.counters = counters;
         this.list = list;
         this.lanes = list.lanes();
@@ -172,29 +142,28 @@ public final class CopyStreams implements Copies {
                         ? lanes.stream().map(this::runs).toArray(Run[][]::new)
                         : null;
         this.next = new int[lanes.size()];
-        this.bringers = new Bringers(plan, list.flags());
-        for (Lane lane : plan.arrivals()) {
-            Map<Integer, Bringer> lasts = new LinkedHashMap<>();
-            for (Transfer t : lane.transfers()) {
-                if (t.initiator() == Transfer.Initiator.SENDER) {
-                    lasts.put(t.from(), bringers.of(t.tag()));
+        this.pushed = new ArrayList<>(Collections.nCopies(list.flags(), List.of()));
+        for (CopyList.Line line : list.arriving()) {
+            if (line.by() != list.rank()) {
+                for (Copy copy : line.copies()) {
+                    pushed.set(copy.flag(), List.of(list.raised(copy, line)));
                 }
+                lastPushed.add(list.raised(line.copies().getLast(), line));
             }
-            lastPushed.addAll(lasts.values());
         }
         this.arrived = new DeviceEvent[list.flags()];
         for (Copy copy : lanes.stream().flatMap(List::stream).toList()) {
-            if (arrivals && copy.to() == plan.rank()) {
+            if (arrivals && copy.to() == list.rank()) {
                 arrived[copy.flag()] = new DeviceEvent();
             }
         }
         this.done = new DeviceEvent[lanes.size()];
-        this.announced = new boolean[lanes.size()][plan.ranks()];
+        this.announced = new boolean[lanes.size()][layout.shards().ranks()];
         for (int i = 0; i < done.length; i++) {
             streams.add(GpuStream.urgent());
             done[i] = DeviceEvent.timed();
             List<TimedSpan> ofLane = new ArrayList<>();
-            for (int c = 0; ring != null && c < lanes.get(i).size(); c++) {
+            for (int c = 0; launches != null && c < lanes.get(i).size(); c++) {
                 ofLane.add(new TimedSpan());
             }
             spans.add(ofLane);
@@ -238,14 +207,14 @@ public final class CopyStreams implements Copies {
     }
 
     /**
-     * All other copies, and the products of a ring. Lanes take turns, and one whose rows a peer has
+     * All other copies, and the products that are launched between them. Lanes take turns, and one whose rows a peer has
      * not queued yet lets the others go first.
      */
     @Override
     public void issueRest(int call) {
         long progressNs = System.nanoTime();
         while (true) {
-            boolean issued = ring != null && ring.launchNext();
+            boolean issued = launches != null && launches.launchNext();
             int waiting = -1;
             for (int lane = 0; lane < lanes.size(); lane++) {
                 if (next[lane] < lanes.get(lane).size()) {
@@ -253,7 +222,7 @@ public final class CopyStreams implements Copies {
                     waiting = lane;
                 }
             }
-            if (waiting < 0 && (ring == null || !ring.hasNext())) {
+            if (waiting < 0 && (launches == null || !launches.hasNext())) {
                 return;
             }
             if (issued) {
@@ -272,15 +241,9 @@ public final class CopyStreams implements Copies {
     /** Blocks for what a lane waits for or, if none does, for what the next product waits for. */
     private void awaitPeer(int lane, int call) {
         if (lane < 0) {
-            ring.awaitNext();
-            return;
-        }
-        Copy copy = lanes.get(lane).get(next[lane]);
-        if (copy.awaitedFlag() >= 0) {
-            linked.awaitQueued(bringers.of(copy.awaitedFlag()), call);
-        }
-        if (copy.credit() > 0) {
-            linked.awaitReleaseQueued(copy.to(), call, copy.credit());
+            launches.awaitNext();
+        } else {
+            linked.awaitQueued(lanes.get(lane).get(next[lane]).waits(), call);
         }
     }
 
@@ -323,34 +286,28 @@ public final class CopyStreams implements Copies {
         }
         Copy copy = lanes.get(lane).get(next[lane]);
         GpuStream on = streams.get(lane);
-        boolean isThere =
-                copy.awaitedFlag() < 0 || linked.isPushed(bringers.of(copy.awaitedFlag()), call);
-        boolean isFree = copy.credit() == 0 || linked.isReleased(copy.to(), call, copy.credit());
-        if (!isThere || !isFree) {
-            return false;
-        }
-        if (copy.awaitedFlag() >= 0) {
-            linked.awaitPushed(bringers.of(copy.awaitedFlag()), on);
-        }
-        if (copy.credit() > 0) {
-            linked.awaitReleased(copy.to(), copy.credit(), on);
+        if (!copy.waits().isEmpty()) {
+            if (!linked.areQueued(copy.waits(), call)) {
+                return false;
+            }
+            linked.awaitDone(copy.waits(), on);
         }
         int index = next[lane];
         next[lane]++;
-        int other = copy.from() == plan.rank() ? copy.to() : copy.from();
+        int other = copy.from() == list.rank() ? copy.to() : copy.from();
         if (linked != null && !announced[lane][other]) {
             // Its rows are there to be read, or its buffer is free to be written.
             announced[lane][other] = true;
             linked.awaitRows(other, call, on);
         }
-        if (ring != null) {
+        if (launches != null) {
             spans.get(lane).get(index).begin(call, on);
         }
         hook.beforeCopy(copy, on);
         if (copy.rows() > 0) {
             move(copy, copy.rows(), call & 1, on);
         }
-        if (ring != null) {
+        if (launches != null) {
             spans.get(lane).get(index).end(on);
         }
         long words = peers.flags(copy.to());
@@ -361,13 +318,10 @@ public final class CopyStreams implements Copies {
             Counter counter = counters.lanes().get(lane).get(index);
             CudaStreams.writeValue32(on.handle(), words + 4L * counter.word(), counter.value(call));
         }
-        if (copy.to() != plan.rank()) {
-            linked.pushed(copy.to(), copy.flag(), lane, slot(copy), call, on);
+        if (copy.to() != list.rank()) {
+            linked.raise(copy.to(), copy.flag(), lane, copy.toSlot(), call, on);
         } else if (arrived[copy.flag()] != null) {
             arrived[copy.flag()].record(on);
-        }
-        if (ring != null) {
-            ring.copied(lane, copy, on);
         }
         return true;
     }
@@ -382,11 +336,6 @@ public final class CopyStreams implements Copies {
         next[lane] = run.end();
     }
 
-    /** Which of a lane's two events is recorded after a copy. */
-    private int slot(Copy copy) {
-        return ring == null ? 0 : copy.toSlot();
-    }
-
     /**
      * Lets {@code stream} wait for the rows of a flag, by an event that is recorded: all copies of
      * this rank are queued, and what a peer pushes is waited for until it has queued it. A stream
@@ -398,15 +347,15 @@ public final class CopyStreams implements Copies {
             arrived[flag].join(stream);
             return;
         }
-        linked.awaitQueued(bringers.of(flag), call);
-        linked.awaitPushed(bringers.of(flag), stream);
+        linked.awaitQueued(pushed.get(flag), call);
+        linked.awaitDone(pushed.get(flag), stream);
     }
 
     @Override
     public void awaitPushed(int call, GpuStream stream) {
-        for (Bringer last : lastPushed) {
-            linked.awaitQueued(last, call);
-            linked.awaitPushed(last, stream);
+        if (linked != null) {
+            linked.awaitQueued(lastPushed, call);
+            linked.awaitDone(lastPushed, stream);
         }
     }
 
@@ -423,7 +372,7 @@ public final class CopyStreams implements Copies {
                 + layout.at(rank, copy.source(), copy.firstRow(), copy.firstCol());
     }
 
-    /** When each of a ring's copies began and ended, since the event at the call's begin. */
+    /** When copies of shards that share buffers began and ended, since the event at the call's begin. */
     List<Timeline.Track> tracks(int call, DeviceEvent begin) {
         List<Timeline.Track> tracks = new ArrayList<>();
         for (int lane = 0; lane < lanes.size(); lane++) {
@@ -435,7 +384,6 @@ public final class CopyStreams implements Copies {
                     ofLane.add(
                             list.span(
                                     copy,
-                                    plan.rank(),
                                     layout.dtype().bytes(),
                                     span.beginNs(begin),
                                     span.endNs(begin)));

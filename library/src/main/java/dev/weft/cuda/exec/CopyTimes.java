@@ -6,7 +6,7 @@ import dev.weft.cuda.kernel.DeviceProduct;
 import dev.weft.cuda.kernel.GatedKernel;
 import dev.weft.cuda.kernel.TileTimes;
 import dev.weft.op.Timeline;
-import dev.weft.plan.RankPlan;
+import dev.weft.plan.Shards;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -18,7 +18,7 @@ import java.util.List;
  */
 public final class CopyTimes implements AutoCloseable {
 
-    private final RankPlan plan;
+    private final Shards shards;
     private final int elementBytes;
     private final CopyList list;
     private final List<List<Copy>> lines;
@@ -36,16 +36,16 @@ public final class CopyTimes implements AutoCloseable {
      * @param first the first product that is launched while rows arrive; null if there is none
      */
     public CopyTimes(
-            RankPlan plan,
+            Shards shards,
             CopyList list,
             int elementBytes,
             boolean tells,
             GatedKernel kernel,
             DeviceProduct first) {
-        this.plan = plan;
+        this.shards = shards;
         this.tells = tells;
         this.list = list;
-        this.lines = list.arriving(plan);
+        this.lines = list.arriving().stream().map(CopyList.Line::copies).toList();
         this.elementBytes = elementBytes;
         boolean watches =
                 tells
@@ -69,7 +69,7 @@ public final class CopyTimes implements AutoCloseable {
     public TileTimes.Owners owners() {
         int[] bringers = new int[list.flags()];
         lines.stream().flatMap(List::stream).forEach(copy -> bringers[copy.flag()] = copy.from());
-        return new TileTimes.Owners(plan.chunks().shards(), false, list.origins(), bringers);
+        return new TileTimes.Owners(shards, false, list.origins(), bringers);
     }
 
     /**
@@ -93,7 +93,7 @@ public final class CopyTimes implements AutoCloseable {
         for (int line = 0; line < lines.size(); line++) {
             List<Timeline.Span> untimed = new ArrayList<>();
             for (Copy copy : lines.get(line)) {
-                untimed.add(list.span(copy, plan.rank(), elementBytes, 0, 0));
+                untimed.add(list.span(copy, elementBytes, 0, 0));
             }
             int[] flags = lines.get(line).stream().mapToInt(Copy::flag).toArray();
             tracks.add(

@@ -269,13 +269,25 @@ public record CudaPlanning(
                         && cutsWhatItGets()
                         && !pacing.gatherFirst()
                         && plan.lanes().size() == 1
-                        && CopyList.takesChunksOneByOne(plan)
+                        && takesChunksOneByOne(plan)
                         && getsAllFromOwners(plan);
         return cuts
                 ? plan.with(
                         plan.name(),
                         new Pacing(false, false, pacing.stepRows(), arrivalCut(plan, n, shape)))
                 : plan;
+    }
+
+    /** Whether every row block is one chunk. */
+    private static boolean takesChunksOneByOne(RankPlan plan) {
+        return plan.consumption().stream()
+                .allMatch(
+                        block ->
+                                block.chunkCount() == 1
+                                        && plan.chunks()
+                                                        .chunk(block.source(), block.firstChunk())
+                                                        .rows()
+                                                == block.rows());
     }
 
     private ArrivalCut arrivalCut(RankPlan plan, long n, TileShape shape) {

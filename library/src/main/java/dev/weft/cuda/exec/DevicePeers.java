@@ -3,11 +3,11 @@ package dev.weft.cuda.exec;
 import dev.weft.cuda.Gpu;
 import dev.weft.cuda.GpuStream;
 import dev.weft.fabric.StallException;
-import dev.weft.fabric.transport.Awaited;
 import dev.weft.fabric.transport.Region;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.ffi.CudaStreams;
 import java.util.Arrays;
+import java.util.List;
 
 /**
  * Ranks on GPUs that read and write each other's device memory. Each rank shows in a region of the
@@ -16,9 +16,8 @@ import java.util.Arrays;
  * <pre>
  *    0  the words of {@link HostSteps}
  *   64  {@link PeerPointers}: buffer 0, buffer 1, flags, results that peers may read |
- *       events: announced 0, 1, ended 0, 1, released 0, 1, lane 0 to slot 0, 1, lane 1 to slot 0, ...
- *       then a word for each flag: the latest call for which its sender has queued the copy
- *       then a word: the shards, over all calls, whose release is queued
+ *       events: announced 0, 1, ended 0, 1, product 0, 1, lane 0: 0, 1, lane 1: 0, ...
+ *       then a word for each step that others wait for: the latest call for which it is queued
  * </pre>
  *
  * <p>A rank that forwards rows waits for an event that is already recorded, not for a flag. Streams
@@ -34,8 +33,7 @@ public final class DevicePeers implements Peers {
     private final Transport fabric;
     private final Region region;
     private final HostSteps steps;
-    private final int pushedAt;
-    private final long releasedAt;
+    private final int queuedAt;
     private final PeerPointers pointers;
 
     /** How many memories each rank shows; its events come after them. */
@@ -47,12 +45,12 @@ public final class DevicePeers implements Peers {
     private boolean released;
 
     /**
-     * Collective; all ranks have the same number of lanes, flags and memories.
+     * Collective; all ranks have the same number of lanes, words and memories.
      *
      * @param gpu on which this rank's {@code memories} lie: buffer 0, buffer 1, flags, and results
      *     that peers may read
      */
-    public DevicePeers(Transport fabric, Gpu gpu, int lanes, int flagCount, long... memories) {
+    public DevicePeers(Transport fabric, Gpu gpu, int lanes, int words, long... memories) {
         this.fabric = fabric;
         this.memories = memories.length;
         this.ownEvents = new long[LANE_EVENTS + 2 * lanes];
@@ -61,9 +59,8 @@ public final class DevicePeers implements Peers {
                 i -> CudaStreams.createEvent(false, PeerPointers.betweenProcesses(fabric)));
         long[] own = Arrays.copyOf(memories, memories.length + ownEvents.length);
         System.arraycopy(ownEvents, 0, own, memories.length, ownEvents.length);
-        this.pushedAt = HostSteps.BYTES + PeerPointers.bytes(own.length);
-        this.releasedAt = pushedAt + 4L * flagCount;
-        this.region = fabric.allocate(releasedAt + 4);
+        this.queuedAt = HostSteps.BYTES + PeerPointers.bytes(own.length);
+        this.region = fabric.allocate(queuedAt + 4L * Math.max(1, words));
         this.steps = new HostSteps(fabric, region);
         this.pointers =
                 new PeerPointers(fabric, gpu, region, HostSteps.BYTES, memories.length, own);
@@ -204,81 +201,58 @@ public final class DevicePeers implements Peers {
         CudaStreams.record(endedEvent(rank(), call), stream.handle());
     }
 
-    /** Which peer brings the rows of a flag, on which of its lanes, and to which slot. */
-    public record Bringer(int flag, int rank, int lane, int slot, Awaited awaited) {
+    private static int eventOf(int lane, int parity) {
+        int product = CALL_EVENTS + (parity & 1);
+        return lane == Raised.PRODUCT ? product : LANE_EVENTS + 2 * lane + (parity & 1);
+    }
 
-        public Bringer {
-            // It queues copies of this call and, once all ranks have announced that, of the next.
-            awaited = awaited.within(1);
+    /**
+     * A step of this rank is queued on {@code stream}: what waits for it may be queued now.
+     *
+     * @param at the rank that has the word
+     * @param lane whose event is recorded, or {@link Raised#PRODUCT}
+     */
+    void raise(int at, int word, int lane, int parity, int call, GpuStream stream) {
+        CudaStreams.record(ownEvents[eventOf(lane, parity)], stream.handle());
+        // Release: pairs with the acquire in isQueued; the event is recorded by then.
+        fabric.signal(region, at, queuedAt + 4L * word, call);
+    }
+
+    private boolean isQueued(Raised step, int call) {
+        return fabric.reached(region, step.at(), queuedAt + 4L * step.word(), call, step.awaited());
+    }
+
+    /** Whether all these steps are queued. */
+    boolean areQueued(List<Raised> steps, int call) {
+        for (int i = 0; i < steps.size(); i++) {
+            if (!isQueued(steps.get(i), call)) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /** Returns when they are queued; throws if a peer has failed. */
+    void awaitQueued(List<Raised> steps, int call) {
+        for (int i = 0; i < steps.size(); i++) {
+            Raised step = steps.get(i);
+            fabric.await(region, step.at(), queuedAt + 4L * step.word(), call, step.awaited());
         }
     }
 
-    private static int laneEvent(int lane, int slot) {
-        // Ping-pong buffers have slots 0 and 1; otherwise there are many slots, and one event is
-        // enough.
-        return LANE_EVENTS + 2 * lane + (slot & 1);
-    }
-
-    /**
-     * A copy into {@code slot} of {@code to} is queued on this rank's stream of lane {@code lane}:
-     * the rank that forwards or multiplies the rows may queue that now.
-     */
-    public void pushed(int to, int flag, int lane, int slot, int call, GpuStream stream) {
-        CudaStreams.record(ownEvents[laneEvent(lane, slot)], stream.handle());
-        // Release: pairs with the acquire in isPushed; the event is recorded by then.
-        fabric.signal(region, to, pushedAt + 4L * flag, call);
-    }
-
-    /** Whether the peer that brings the rows of a flag has queued the copy for {@code call}. */
-    public boolean isPushed(Bringer of, int call) {
-        return fabric.reached(region, rank(), pushedAt + 4L * of.flag(), call, of.awaited());
-    }
-
-    /** Returns when {@link #isPushed}; throws if the peer has failed. */
-    public void awaitQueued(Bringer of, int call) {
-        fabric.await(region, rank(), pushedAt + 4L * of.flag(), call, of.awaited());
-    }
-
-    /** Lets {@code stream} wait for a copy that is queued. */
-    public void awaitPushed(Bringer of, GpuStream stream) {
-        long event = event(of.rank(), laneEvent(of.lane(), of.slot()));
-        CudaStreams.waitEvent(stream.handle(), event);
-    }
-
-    /** What the release word has reached with shard {@code number} of a call. */
-    private int count(int call, int number) {
-        return (call - 1) * (size() - 1) + number;
-    }
-
-    /**
-     * Shard {@code number} of the call, in the order of releases, is no longer needed once {@code
-     * stream} has come here.
-     */
-    public void released(int call, int number, GpuStream stream) {
-        CudaStreams.record(ownEvents[CALL_EVENTS + (number & 1)], stream.handle());
-        // Release: pairs with the acquire in isReleased; the event is recorded by then.
-        fabric.signal(region, rank(), releasedAt, count(call, number));
-    }
-
-    /** Whether {@code of} has queued the release of shard {@code number}. */
-    public boolean isReleased(int of, int call, int number) {
-        return fabric.reached(region, of, releasedAt, count(call, number), buffer(of));
-    }
-
-    /** A rank has released all shards of the next call at most. */
-    private Awaited buffer(int of) {
-        return Awaited.of(Awaited.BUFFER, of).within(2 * size());
-    }
-
-    /** Returns when {@link #isReleased}; throws if the peer has failed. */
-    public void awaitReleaseQueued(int of, int call, int number) {
-        fabric.await(region, of, releasedAt, count(call, number), buffer(of));
-    }
-
-    /** Lets {@code stream} wait for a release that is queued. */
-    public void awaitReleased(int of, int number, GpuStream stream) {
-        long event = event(of, CALL_EVENTS + (number & 1));
-        CudaStreams.waitEvent(stream.handle(), event);
+    /** Lets {@code stream} wait for steps that are queued, once for each event. */
+    void awaitDone(List<Raised> steps, GpuStream stream) {
+        for (int i = 0; i < steps.size(); i++) {
+            boolean again = false;
+            for (int j = 0; j < i; j++) {
+                again |= steps.get(j).hasEventOf(steps.get(i));
+            }
+            if (!again) {
+                Raised step = steps.get(i);
+                long event = event(step.by(), eventOf(step.lane(), step.parity()));
+                CudaStreams.waitEvent(stream.handle(), event);
+            }
+        }
     }
 
     /** A peer frees what this rank has opened only after this rank has closed it. */

@@ -20,7 +20,7 @@ public final class DeviceResult implements Result<DeviceMatrix> {
     private final CallEvents events;
 
     /** Null if every shard has its own place. */
-    private final RingSteps ring;
+    private final Launches launches;
 
     private final DeviceTimeline timeline;
     private final CopyTimes copyTimes;
@@ -39,7 +39,7 @@ public final class DeviceResult implements Result<DeviceMatrix> {
             DeviceOperands operands,
             Copies copies,
             CallEvents events,
-            RingSteps ring,
+            Launches launches,
             DeviceTimeline timeline,
             CopyTimes copyTimes) {
         this.plan = plan;
@@ -47,7 +47,7 @@ public final class DeviceResult implements Result<DeviceMatrix> {
         this.operands = operands;
         this.copies = copies;
         this.events = events;
-        this.ring = ring;
+        this.launches = launches;
         this.timeline = timeline;
         this.copyTimes = copyTimes;
     }
@@ -124,9 +124,9 @@ public final class DeviceResult implements Result<DeviceMatrix> {
         int rank = plan.rank();
         long startNs = endNs - elapsedNs;
         List<Timeline.Track> tracks = new ArrayList<>();
-        if (ring != null && alone) {
+        if (launches != null && alone) {
             tracks.addAll(((CopyStreams) copies).tracks(call, events.beginOf(call)));
-            tracks.add(ring.track(call, events.beginOf(call)));
+            tracks.add(launches.track(call, events.beginOf(call)));
             return new Timeline(rank, startNs, elapsedNs, tracks);
         }
         Timeline told =

@@ -4,7 +4,6 @@ import dev.weft.cuda.DeviceBuffer;
 import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.Gpu;
 import dev.weft.cuda.GpuStream;
-import dev.weft.cuda.exec.DevicePeers.Bringer;
 import dev.weft.cuda.kernel.DeviceEpilogue;
 import dev.weft.cuda.kernel.GatedKernel;
 import dev.weft.cuda.kernel.GatedProduct;
@@ -46,7 +45,7 @@ public final class DirectSums implements SumRun {
     private final List<DeviceEpilogue.Rows> finished = new ArrayList<>();
     private final List<DeviceMatrix> results = new ArrayList<>();
     private final List<Push> pushes = new ArrayList<>();
-    private final Bringer[] bringers;
+    private final List<Raised> others = new ArrayList<>();
     private final DeviceTimeline tiles;
     private final boolean timed = TileTimes.areKept();
 
@@ -114,8 +113,8 @@ public final class DirectSums implements SumRun {
                     new DevicePeers(
                             fabric,
                             gpu,
+                            0,
                             1,
-                            fabric.size(),
                             LongStream.concat(
                                             LongStream.of(
                                                     buffers.address(0),
@@ -138,9 +137,10 @@ public final class DirectSums implements SumRun {
             memory.forEach(DeviceBuffer::close);
             throw e;
         }
-        this.bringers = new Bringer[fabric.size()];
-        for (int r = 0; r < bringers.length; r++) {
-            bringers[r] = new Bringer(r, r, 0, 0, Awaited.chunk(r, r, 0));
+        for (int r = 0; r < fabric.size(); r++) {
+            if (r != rank) {
+                others.add(new Raised(r, 0, r, Raised.PRODUCT, 0, Awaited.chunk(r, r, 0)));
+            }
         }
     }
 
@@ -283,11 +283,7 @@ public final class DirectSums implements SumRun {
     @Override
     public void run(int call, View view, GpuStream stream, CallEvents events) {
         // All ranks' A are in place, and no rank still reads results of the call before.
-        for (int r = 0; r < bringers.length; r++) {
-            if (r != rank) {
-                peers.awaitRows(r, call, stream);
-            }
-        }
+        others.forEach(peer -> peers.awaitRows(peer.by(), call, stream));
         if (view != View.COMM_ONLY) {
             launches.forEach(launch -> launch.launch(call & 1, call, stream));
         }
@@ -307,17 +303,9 @@ public final class DirectSums implements SumRun {
 
     /** Lets {@code stream} wait until all ranks have come to this place of theirs. */
     private void meet(int call, GpuStream stream) {
-        for (int r = 0; r < bringers.length; r++) {
-            if (r != rank) {
-                peers.pushed(r, rank, 0, 0, call, stream);
-            }
-        }
-        for (int r = 0; r < bringers.length; r++) {
-            if (r != rank) {
-                peers.awaitQueued(bringers[r], call);
-                peers.awaitPushed(bringers[r], stream);
-            }
-        }
+        peers.raise(rank, 0, Raised.PRODUCT, 0, call, stream);
+        peers.awaitQueued(others, call);
+        peers.awaitDone(others, stream);
     }
 
     /** Null without times of tiles: what they did would be missing. */

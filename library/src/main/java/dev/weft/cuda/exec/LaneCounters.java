@@ -1,10 +1,6 @@
 package dev.weft.cuda.exec;
 
 import dev.weft.cuda.kernel.TileSchedule.Counter;
-import dev.weft.plan.RankPlan;
-import dev.weft.plan.RankPlan.Lane;
-import dev.weft.plan.RankPlan.Transfer;
-import dev.weft.plan.RankPlan.Transfer.Initiator;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -27,37 +23,35 @@ public record LaneCounters(int words, Map<Integer, Counter> arriving, List<List<
     }
 
     /**
-     * @param firstWord the number of flags
+     * @param ranks of the group
      * @param mostLanes of any rank
      */
-    public static LaneCounters of(RankPlan plan, int firstWord, int mostLanes) {
+    public static LaneCounters of(CopyList list, int ranks, int mostLanes) {
         Map<Integer, Counter> arriving = new HashMap<>();
-        for (Lane lane : plan.arrivals()) {
-            List<Counter> counters = counters(lane, firstWord, mostLanes);
+        for (CopyList.Line line : list.arriving()) {
+            int word = list.flags() + line.by() * mostLanes + line.lane();
+            List<Counter> counters = counters(line.copies(), word);
             for (int i = 0; i < counters.size(); i++) {
-                arriving.put(lane.transfers().get(i).tag(), counters.get(i));
+                arriving.put(line.copies().get(i).flag(), counters.get(i));
             }
         }
         List<List<Counter>> lanes = new ArrayList<>();
-        for (Lane lane : plan.lanes()) {
-            lanes.add(counters(lane, firstWord, mostLanes));
+        for (int lane = 0; lane < list.lanes().size(); lane++) {
+            int word = list.flags() + list.rank() * mostLanes + lane;
+            lanes.add(counters(list.lanes().get(lane), word));
         }
-        return new LaneCounters(plan.ranks() * mostLanes, arriving, lanes);
+        return new LaneCounters(ranks * mostLanes, arriving, lanes);
     }
 
-    private static List<Counter> counters(Lane lane, int firstWord, int mostLanes) {
+    /** A lane has a word at every rank. */
+    private static List<Counter> counters(List<CopyList.Copy> lane, int word) {
         Map<Integer, Integer> counts = new HashMap<>();
-        lane.transfers().forEach(transfer -> counts.merge(transfer.to(), 1, Integer::sum));
+        lane.forEach(copy -> counts.merge(copy.to(), 1, Integer::sum));
         Map<Integer, Integer> places = new HashMap<>();
         List<Counter> counters = new ArrayList<>();
-        for (Transfer transfer : lane.transfers()) {
-            boolean put = transfer.initiator() == Initiator.SENDER;
-            int initiator = put ? transfer.from() : transfer.to();
-            counters.add(
-                    new Counter(
-                            firstWord + initiator * mostLanes + lane.index(),
-                            counts.get(transfer.to()),
-                            places.merge(transfer.to(), 1, Integer::sum)));
+        for (CopyList.Copy copy : lane) {
+            int place = places.merge(copy.to(), 1, Integer::sum);
+            counters.add(new Counter(word, counts.get(copy.to()), place));
         }
         return counters;
     }

@@ -14,7 +14,7 @@ import dev.weft.cuda.exec.DeviceResult;
 import dev.weft.cuda.exec.DeviceTimeline;
 import dev.weft.cuda.exec.HostPeers;
 import dev.weft.cuda.exec.Peers;
-import dev.weft.cuda.exec.RingSteps;
+import dev.weft.cuda.exec.Launches;
 import dev.weft.cuda.kernel.DeviceProduct;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.FailureReport;
@@ -49,7 +49,7 @@ public final class CudaAllGatherMatmul extends CudaOperator {
     private final Copies copies;
     private final List<DeviceProduct> products;
     private final List<DeviceProduct> ready;
-    private final RingSteps ring;
+    private final Launches launches;
     private final List<List<DeviceMatrix>> shared;
     private final CudaEngine engine;
     private final DeviceTimeline timeline;
@@ -64,7 +64,7 @@ public final class CudaAllGatherMatmul extends CudaOperator {
      * @param fabric null if the peers' rows are in host memory
      * @param plan of this rank, with its arrivals cut
      * @param ready the products of rows that have all arrived, which may be the same
-     * @param ring multiplies the shards in two buffers; null without them
+     * @param launches multiplies shards that share buffers; null if every shard has its own place
      * @param shared the products that all ranks may read, by number and rank; null if there are
      *     none
      */
@@ -80,7 +80,7 @@ public final class CudaAllGatherMatmul extends CudaOperator {
             Copies copies,
             List<DeviceProduct> products,
             List<DeviceProduct> ready,
-            RingSteps ring,
+            Launches launches,
             List<List<DeviceMatrix>> shared,
             CallEvents events,
             DeviceTimeline timeline,
@@ -91,14 +91,14 @@ public final class CudaAllGatherMatmul extends CudaOperator {
         this.copies = copies;
         this.products = List.copyOf(products);
         this.ready = List.copyOf(ready);
-        this.ring = ring;
+        this.launches = launches;
         this.shared = shared;
         this.operands = operands;
         this.timeline = timeline;
         this.copyTimes = copyTimes;
         this.result =
                 new DeviceResult(
-                        plan, buffers, operands, copies, events, ring, timeline, copyTimes);
+                        plan, buffers, operands, copies, events, launches, timeline, copyTimes);
     }
 
     /** Takes ownership of the operands too, and notes what auto chose from. */
@@ -250,8 +250,8 @@ public final class CudaAllGatherMatmul extends CudaOperator {
         switch (view) {
             case COMPUTE_ONLY -> multiply(ready, result.gatheredCall(), stream);
             case COMM_ONLY -> {
-                if (ring != null) {
-                    ring.begin(call, stream, false);
+                if (launches != null) {
+                    launches.begin(call, stream, false);
                 }
                 copies.issue(call, stream);
                 copies.join(stream);
@@ -281,8 +281,8 @@ public final class CudaAllGatherMatmul extends CudaOperator {
         result.gathers(call);
         if (plan().storage() == RankPlan.Storage.IN_PLACE) {
             multiply(products, call, stream);
-        } else if (ring != null) {
-            ring.begin(call, stream, true);
+        } else if (launches != null) {
+            launches.begin(call, stream, true);
             copies.issue(call, stream);
             copies.join(stream);
         } else if (plan().pacing().gatherFirst()) {
@@ -357,8 +357,8 @@ public final class CudaAllGatherMatmul extends CudaOperator {
     void closeParts() {
         products.forEach(DeviceProduct::close);
         ready.stream().filter(p -> !products.contains(p)).forEach(DeviceProduct::close);
-        if (ring != null) {
-            ring.close();
+        if (launches != null) {
+            launches.close();
         }
         copies.close();
         timeline.close();

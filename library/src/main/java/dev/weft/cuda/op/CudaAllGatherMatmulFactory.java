@@ -18,7 +18,7 @@ import dev.weft.cuda.exec.DeviceTimeline;
 import dev.weft.cuda.exec.HostPeers;
 import dev.weft.cuda.exec.LaneCounters;
 import dev.weft.cuda.exec.Peers;
-import dev.weft.cuda.exec.RingSteps;
+import dev.weft.cuda.exec.Launches;
 import dev.weft.cuda.exec.StagedCopies;
 import dev.weft.cuda.exec.StagedPeers;
 import dev.weft.cuda.kernel.CublasProduct;
@@ -33,7 +33,9 @@ import dev.weft.op.exec.ArrivalPlace;
 import dev.weft.op.exec.Description;
 import dev.weft.op.exec.Description.Feature;
 import dev.weft.op.exec.OperatorMemory;
+import dev.weft.plan.GatherSteps;
 import dev.weft.plan.PlanWriter;
+import dev.weft.plan.step.StepPlan;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.RankPlan.Transfer;
 import dev.weft.plan.Shards;
@@ -86,7 +88,10 @@ record CudaAllGatherMatmulFactory(
         boolean few = CudaPlanning.isOneRowOfTiles(plan, shape);
         // Few rows from host memory come in as few copies as can be.
         boolean together = few && fabric == null;
-        CopyList list = CopyList.of(plan);
+        long n = wanted.columns().stream().mapToLong(Long::longValue).sum();
+        List<StepPlan> steps = GatherSteps.of(all, n);
+        CopyList list =
+                CopyList.of(steps, rank, plan.chunks(), plan.pacing().arrivalCut());
         Deque<AutoCloseable> made = new ArrayDeque<>();
         try (GpuStream stream = GpuStream.create()) {
             LaneCounters counters = counters(wanted, plan, list);
@@ -104,17 +109,15 @@ record CudaAllGatherMatmulFactory(
                                     List.of(buffers.room(0, tileRows)),
                                     List.of(buffers.room(1, tileRows)))
                             : List.of(
-                                    sources(plan, layout, buffers, peers, 0),
-                                    sources(plan, layout, buffers, peers, 1));
-            RingSteps ring =
-                    plan.storage() == RankPlan.Storage.PING_PONG
-                            ? new RingSteps(plan, list, (DevicePeers) peers)
-                            : null;
-            if (ring != null) {
-                made.push(ring);
+                                    sources(plan, list, layout, buffers, peers, 0),
+                                    sources(plan, list, layout, buffers, peers, 1));
+            Launches launches =
+                    list.sharesBuffers() ? new Launches(list, (DevicePeers) peers) : null;
+            if (launches != null) {
+                made.push(launches);
             }
             Copies copies =
-                    copies(wanted, all, plan, peers, host, layout, list, ring, counters, together);
+                    copies(wanted, all, plan, peers, host, layout, list, launches, counters, together);
             made.push(copies);
             List<DeviceProduct> products = new ArrayList<>();
             List<DeviceProduct> ready = new ArrayList<>();
@@ -131,9 +134,9 @@ record CudaAllGatherMatmulFactory(
                                     i,
                                     buffers,
                                     copies);
-            boolean arrives = !list.lanes().isEmpty() && !gatherFirst && ring == null;
+            boolean arrives = !list.lanes().isEmpty() && !gatherFirst && launches == null;
             for (int i = 0; i < operands.size(); i++) {
-                List<RowRange> ranges = ring == null ? list.ranges() : present(shards);
+                List<RowRange> ranges = launches == null ? list.ranges() : present(shards);
                 products.add(making.of(i, ranges, counters));
                 made.push(products.getLast());
                 if (arrives) {
@@ -143,17 +146,16 @@ record CudaAllGatherMatmulFactory(
                     ready.add(products.getLast());
                 }
             }
-            for (RingSteps.Step step : ring == null ? List.<RingSteps.Step>of() : ring.steps()) {
-                List<DeviceProduct> ofStep = new ArrayList<>();
+            for (CopyList.Launch launch : list.launches()) {
+                List<DeviceProduct> ofLaunch = new ArrayList<>();
                 for (int i = 0; i < operands.size(); i++) {
-                    ofStep.add(making.of(i, step.ranges(), null));
+                    ofLaunch.add(making.of(i, launch.ranges(), null));
                 }
-                ring.add(ofStep);
+                launches.add(ofLaunch);
             }
             Runnable heartbeat = fabric == null ? () -> {} : fabric::worked;
             CallEvents events =
                     new CallEvents(
-                            plan,
                             list,
                             peers::worldRank,
                             buffers,
@@ -167,7 +169,7 @@ record CudaAllGatherMatmulFactory(
             GatedKernel kernel = kernels.isEmpty() ? null : kernels.getFirst();
             CopyTimes copyTimes =
                     new CopyTimes(
-                            plan,
+                            shards,
                             list,
                             wanted.aType().bytes(),
                             !staged,
@@ -181,7 +183,7 @@ record CudaAllGatherMatmulFactory(
             }
             return new CudaAllGatherMatmul(
                     gpu, fabric, all, plan, engine, buffers, shared, peers, copies, products, ready,
-                    ring, results, events, timeline, copyTimes);
+                    launches, results, events, timeline, copyTimes);
         } catch (RuntimeException | Error e) {
             CudaAllGatherMatmulBuilder.closeAll(made, e);
             throw e;
@@ -230,7 +232,7 @@ record CudaAllGatherMatmulFactory(
             return null;
         }
         int lanes = plan.lanes().size();
-        return LaneCounters.of(plan, list.flags(), fabric == null ? lanes : mostOf(lanes));
+        return LaneCounters.of(list, plan.ranks(), fabric == null ? lanes : mostOf(lanes));
     }
 
     /** Multiply-adds of a call, twice. */
@@ -345,7 +347,7 @@ record CudaAllGatherMatmulFactory(
                 fabric,
                 gpu,
                 mostOf(list.lanes().size()),
-                mostOf(list.flags()),
+                mostOf(list.words()),
                 shown.build().toArray());
     }
 
@@ -381,7 +383,7 @@ record CudaAllGatherMatmulFactory(
             OperatorMemory host,
             DeviceLayout layout,
             CopyList list,
-            RingSteps ring,
+            Launches launches,
             LaneCounters counters,
             boolean together) {
         boolean awaited = engine == CudaEngine.CUBLAS;
@@ -396,7 +398,7 @@ record CudaAllGatherMatmulFactory(
                     gpu, through, host, plan, wanted.aType(), fetched, awaited, productNs);
         }
         return new CopyStreams(
-                peers, plan, layout, list, ring, counters, awaited, together, deadlineNs);
+                peers, layout, list, launches, counters, awaited, together, deadlineNs);
     }
 
     /** The largest of all ranks' numbers: what ranks show each other must be laid out alike. */
@@ -406,10 +408,15 @@ record CudaAllGatherMatmulFactory(
 
     /** By rank: the matrix that the product reads that rank's rows from. */
     private List<DeviceMatrix> sources(
-            RankPlan plan, DeviceLayout layout, CudaBuffers buffers, Peers peers, int parity) {
+            RankPlan plan,
+            CopyList list,
+            DeviceLayout layout,
+            CudaBuffers buffers,
+            Peers peers,
+            int parity) {
         List<DeviceMatrix> sources = new ArrayList<>();
         boolean inPlace = plan.storage() == RankPlan.Storage.IN_PLACE;
-        int[] slots = CopyList.slots(plan);
+        int[] slots = list.slots(plan.ranks());
         for (int r = 0; r < plan.ranks(); r++) {
             sources.add(
                     inPlace

@@ -118,8 +118,7 @@ record CudaMatmulReduceParts(
             List<AutoCloseable> memory) {
         CallEvents events =
                 new CallEvents(
-                        plan(),
-                        new CopyList(List.of(), List.of(), origins),
+                        CopyList.none(rank, origins),
                         peers::worldRank,
                         buffers,
                         counters,

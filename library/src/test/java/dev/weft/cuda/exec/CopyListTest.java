@@ -14,6 +14,7 @@ import dev.weft.cuda.kernel.TileShape;
 import dev.weft.op.exec.ArrivalPlace;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunks;
+import dev.weft.plan.GatherSteps;
 import dev.weft.plan.Hosts;
 import dev.weft.plan.Pacing;
 import dev.weft.plan.Pacing.ArrivalCut;
@@ -41,12 +42,21 @@ import org.junit.jupiter.params.provider.EnumSource.Mode;
 /** What the copies of a whole group bring, and what rows wait for. */
 class CopyListTest {
 
-    private static CopyList list(RankPlan plan, ArrivalCut cut, boolean gated) {
-        return CopyList.of(plan.with(plan.name(), new Pacing(!gated, false, 0, cut)));
+    private static CopyList list(List<RankPlan> plans, int rank, ArrivalCut cut, boolean gated) {
+        List<RankPlan> paced =
+                plans.stream()
+                        .map(plan -> plan.with(plan.name(), new Pacing(!gated, false, 0, null)))
+                        .toList();
+        return CopyList.of(GatherSteps.of(paced, 1), rank, paced.get(rank).chunks(), cut);
     }
 
-    private static RankPlan plan(Algorithm algorithm, Chunks chunks, int rank) {
-        return algorithm.plans(chunks, 1, Hosts.one(chunks.shards().ranks())).get(rank);
+    private static List<RankPlan> plans(Algorithm algorithm, Chunks chunks) {
+        return algorithm.plans(chunks, 1, Hosts.one(chunks.shards().ranks()));
+    }
+
+    private static CopyList list(Algorithm algorithm, Chunks chunks, int rank) {
+        boolean gated = algorithm != Algorithm.SEQUENTIAL;
+        return list(plans(algorithm, chunks), rank, null, gated);
     }
 
     /**
@@ -69,9 +79,10 @@ class CopyListTest {
                 Function<RankPlan, ArrivalCut> cut,
                 boolean gated) {
             int ranks = chunks.shards().ranks();
+            List<RankPlan> plans = algorithm.plans(chunks, lanes, Hosts.one(ranks));
             List<CopyList> lists =
-                    algorithm.plans(chunks, lanes, Hosts.one(ranks)).stream()
-                            .map(plan -> list(plan, cut.apply(plan), gated))
+                    plans.stream()
+                            .map(plan -> list(plans, plan.rank(), cut.apply(plan), gated))
                             .toList();
             List<List<Copy>> arrivals = new ArrayList<>();
             for (int r = 0; r < ranks; r++) {
@@ -308,15 +319,25 @@ class CopyListTest {
             for (List<Copy> lane : c.lists().get(rank).lanes()) {
                 for (Copy copy : lane) {
                     if (copy.from() == copy.source()) {
-                        assertEquals(-1, copy.awaitedFlag(), c.what());
+                        assertEquals(List.of(), copy.waits(), c.what());
                         continue;
                     }
                     assertEquals(rank, copy.from(), c.what());
+                    assertEquals(1, copy.waits().size(), c.what());
+                    Raised awaited = copy.waits().getFirst();
+                    assertEquals(rank, awaited.at(), c.what());
                     Copy before =
                             c.arrivals().get(rank).stream()
-                                    .filter(other -> other.flag() == copy.awaitedFlag())
+                                    .filter(other -> other.flag() == awaited.word())
                                     .findAny()
                                     .orElseThrow(() -> new AssertionError(c.what()));
+                    assertTrue(
+                            c.lists()
+                                    .get(awaited.by())
+                                    .lanes()
+                                    .get(awaited.lane())
+                                    .contains(before),
+                            c.what());
                     assertEquals(copy.source(), before.source(), c.what());
                     assertEquals(copy.firstRow(), before.firstRow(), c.what());
                     assertEquals(copy.rows(), before.rows(), c.what());
@@ -382,15 +403,15 @@ class CopyListTest {
                                 List.of(
                                         new Block(160, List.of(512L), false),
                                         new Block(96, List.of(256L, 192L, 64L), true))));
-        CopyList list = list(plan(Algorithm.MESH_PULL, chunks, 0), cut, true);
+        CopyList list = list(plans(Algorithm.MESH_PULL, chunks), 0, cut, true);
         assertEquals(4 + 3, list.flags());
         assertEquals(
                 List.of(
-                        new Copy(1, 0, 1, 0, 256, 0, 512, 2, -1, 0, 1, 0),
-                        new Copy(1, 0, 1, 256, 160, 0, 512, 3, -1, 0, 1, 0),
-                        new Copy(1, 0, 1, 416, 96, 0, 256, 4, -1, 0, 1, 0),
-                        new Copy(1, 0, 1, 416, 96, 256, 192, 5, -1, 0, 1, 0),
-                        new Copy(1, 0, 1, 416, 96, 448, 64, 6, -1, 0, 1, 0)),
+                        new Copy(1, 0, 1, 0, 256, 0, 512, 2, 0, 0, List.of()),
+                        new Copy(1, 0, 1, 256, 160, 0, 512, 3, 0, 0, List.of()),
+                        new Copy(1, 0, 1, 416, 96, 0, 256, 4, 0, 0, List.of()),
+                        new Copy(1, 0, 1, 416, 96, 256, 192, 5, 0, 0, List.of()),
+                        new Copy(1, 0, 1, 416, 96, 448, 64, 6, 0, 0, List.of())),
                 list.lanes().getFirst());
         assertEquals(
                 List.of(
@@ -416,20 +437,21 @@ class CopyListTest {
         Chunks chunks = Chunks.byRows(Shards.even(512, 2), 128, 256, 256);
         CopyList list =
                 list(
-                        plan(Algorithm.MESH_PULL, chunks, 1),
+                        plans(Algorithm.MESH_PULL, chunks),
+                        1,
                         new ArrivalCut(List.of(List.of(new Block(256, List.of(64L, 64L), false)))),
                         true);
         assertEquals(
                 List.of(
-                        new Copy(0, 1, 0, 0, 256, 0, 64, 0, -1, 0, 0, 0),
-                        new Copy(0, 1, 0, 0, 256, 64, 64, 2, -1, 0, 0, 0)),
+                        new Copy(0, 1, 0, 0, 256, 0, 64, 0, 0, 0, List.of()),
+                        new Copy(0, 1, 0, 0, 256, 64, 64, 2, 0, 0, List.of())),
                 list.lanes().getFirst());
     }
 
     @Test
     void aChunkOfSeveralBlocksIsAwaitedAsAWhole() {
         Chunks chunks = Chunks.byRows(Shards.even(512, 2), 128, 256, 64);
-        CopyList list = CopyList.of(plan(Algorithm.MESH_PULL, chunks, 0));
+        CopyList list = list(Algorithm.MESH_PULL, chunks, 0);
         assertEquals(8, list.ranges().size());
         for (RowRange range : list.ranges().subList(4, 8)) {
             assertEquals(List.of(new Piece(0, 256, 0, 1)), range.pieces());
@@ -439,13 +461,13 @@ class CopyListTest {
     @Test
     void whatIsMultipliedAfterTheGatherWaitsForNothing() {
         Chunks chunks = Chunks.byRows(Shards.even(512, 2), 128, 256, 256);
-        CopyList list = CopyList.of(plan(Algorithm.SEQUENTIAL, chunks, 0));
+        CopyList list = list(Algorithm.SEQUENTIAL, chunks, 0);
         assertEquals(2, list.flags());
         assertEquals(
-                List.of(new Copy(1, 0, 1, 0, 256, 0, 128, 1, -1, 0, 1, 0)),
+                List.of(new Copy(1, 0, 1, 0, 256, 0, 128, 1, 0, 0, List.of())),
                 list.lanes().getFirst());
         assertTrue(list.ranges().stream().allMatch(range -> range.pieces().isEmpty()));
-        CopyList gated = CopyList.of(plan(Algorithm.MESH_PULL, chunks, 0));
+        CopyList gated = list(Algorithm.MESH_PULL, chunks, 0);
         assertEquals(list.lanes(), gated.lanes());
         assertNotEquals(list.ranges(), gated.ranges());
     }
@@ -454,9 +476,9 @@ class CopyListTest {
     void copiesOneBehindTheOtherInGatheredACanBeOne() {
         Shards shards = Shards.of(1, 2, 0, 3);
         Chunks chunks = Chunks.byRows(shards, 16, 64, 64);
-        List<Copy> first = CopyList.of(plan(Algorithm.MESH_PULL, chunks, 0)).lanes().getFirst();
+        List<Copy> first = list(Algorithm.MESH_PULL, chunks, 0).lanes().getFirst();
         // The rows of ranks 2, 3 and then 0.
-        List<Copy> second = CopyList.of(plan(Algorithm.MESH_PULL, chunks, 1)).lanes().getFirst();
+        List<Copy> second = list(Algorithm.MESH_PULL, chunks, 1).lanes().getFirst();
         DeviceLayout below = new DeviceLayout(shards, DType.FP16, 16, ArrivalPlace.ROWS);
         assertArrayEquals(new int[] {2, 2}, CopyList.adjacent(first, below));
         assertArrayEquals(new int[] {1, 2}, CopyList.adjacent(second, below));

@@ -14,6 +14,7 @@ import dev.weft.op.exec.Description.Feature;
 import dev.weft.op.exec.EpilogueSteps;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.PlanWriter;
+import dev.weft.plan.GatherSteps;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.Shards;
 import dev.weft.plan.cut.Cut;
@@ -78,6 +79,13 @@ class CudaPlanningTest {
         return new Request(algorithm, engine, 0, 0, 0, 0);
     }
 
+    private static CopyList list(CudaPlanning planning, Algorithm algorithm, TileShape shape) {
+        List<RankPlan> plans = planning.plans(algorithm);
+        RankPlan plan = planning.refined(plans.get(1), N, shape);
+        return CopyList.of(
+                GatherSteps.of(plans, N), 1, plan.chunks(), plan.pacing().arrivalCut());
+    }
+
     @Test
     void pullingTakesWholeShardsAndCutsWhatArrivesLast() {
         CudaPlanning planning = planning(request(Algorithm.MESH_PULL, CudaEngine.GATED));
@@ -85,7 +93,7 @@ class CudaPlanningTest {
         assertEquals("mesh-pull", plan.name());
         assertEquals(4, plan.chunks().total());
         assertEquals(1, plan.lanes().size());
-        CopyList list = CopyList.of(planning.refined(plan, N, SHAPE));
+        CopyList list = list(planning, Algorithm.MESH_PULL, SHAPE);
         assertTrue(list.flags() > plan.chunks().total(), list.flags() + " flags");
         assertEquals(0, list.ranges().getFirst().pieces().size());
         assertEquals(1, list.ranges().getFirst().source());
@@ -99,7 +107,7 @@ class CudaPlanningTest {
         assertEquals(100, plan.chunks().chunkRows(0));
         assertEquals(
                 plan.chunks().total(),
-                CopyList.of(planning(chunks).refined(plan, N, SHAPE)).flags());
+                list(planning(chunks), Algorithm.MESH_PULL, SHAPE).flags());
         Request streams = new Request(Algorithm.MESH_PULL, CudaEngine.GATED, 0, 0, 0, 2);
         assertEquals(2, planning(streams).plans(Algorithm.MESH_PULL).get(1).lanes().size());
         Request splits = new Request(Algorithm.MESH_PULL, CudaEngine.GATED, 0, 8, 128, 0);
@@ -115,15 +123,13 @@ class CudaPlanningTest {
                         .on(null, false, 1, Shards.even(8192, 4), 2 * K);
         RankPlan plan = planning.plans(Algorithm.MESH_PULL).get(1);
         assertEquals(1024, plan.chunks().chunkRows(0));
-        assertEquals(plan.chunks().total(), CopyList.of(planning.refined(plan, N, null)).flags());
+        assertEquals(plan.chunks().total(), list(planning, Algorithm.MESH_PULL, null).flags());
     }
 
     @Test
     void sequentialRowsWaitForNothing() {
         CudaPlanning planning = planning(request(Algorithm.SEQUENTIAL, CudaEngine.GATED));
-        CopyList list =
-                CopyList.of(
-                        planning.refined(planning.plans(Algorithm.SEQUENTIAL).get(1), N, SHAPE));
+        CopyList list = list(planning, Algorithm.SEQUENTIAL, SHAPE);
         assertTrue(list.ranges().stream().allMatch(s -> s.pieces().isEmpty()));
     }
 

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.weft.cuda.kernel.TileSchedule.Counter;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunks;
+import dev.weft.plan.GatherSteps;
 import dev.weft.plan.Hosts;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.RankPlan.Lane;
@@ -34,7 +35,16 @@ class LaneCountersTest {
             int lanes = 1 + random.nextInt(3);
             List<RankPlan> plans = algorithm.plans(chunks, lanes, Hosts.one(rows.length));
             List<LaneCounters> counters =
-                    plans.stream().map(p -> LaneCounters.of(p, chunks.total(), LANES)).toList();
+                    plans.stream()
+                            .map(
+                                    plan ->
+                                            CopyList.of(
+                                                    GatherSteps.of(plans, 1),
+                                                    plan.rank(),
+                                                    chunks,
+                                                    null))
+                            .map(list -> LaneCounters.of(list, rows.length, LANES))
+                            .toList();
             for (RankPlan plan : plans) {
                 assertLanes(plan, counters, chunks, "seed " + seed);
             }

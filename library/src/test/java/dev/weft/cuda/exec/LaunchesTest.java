@@ -4,14 +4,16 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.cuda.exec.CopyList.Copy;
-import dev.weft.cuda.exec.RingSteps.Step;
+import dev.weft.cuda.exec.CopyList.Launch;
 import dev.weft.cuda.kernel.RowRange;
 import dev.weft.op.exec.ArrivalPlace;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunks;
+import dev.weft.plan.GatherSteps;
 import dev.weft.plan.Hosts;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.Shards;
+import dev.weft.plan.step.StepPlan;
 import dev.weft.tensor.DType;
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -20,8 +22,8 @@ import java.util.Random;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
 
-/** Copies and products of a ring with two buffers, in every order that events allow. */
-class RingStepsTest {
+/** Copies and products of shards that share two buffers, in every order that events allow. */
+class LaunchesTest {
 
     private static final long COLS = 4;
 
@@ -39,19 +41,24 @@ class RingStepsTest {
                 .plans(chunks, 1 + random.nextInt(3), Hosts.one(rows.length));
     }
 
+    private static List<CopyList> lists(List<RankPlan> plans) {
+        List<StepPlan> steps = GatherSteps.of(plans, 1);
+        return plans.stream()
+                .map(plan -> CopyList.of(steps, plan.rank(), plan.chunks(), null))
+                .toList();
+    }
+
     @Test
-    void everyShardIsOneStepThatWaitsForAllOfIt() {
+    void everyShardIsOneLaunchThatWaitsForAllOfIt() {
         for (long seed = 0; seed < 200; seed++) {
             List<RankPlan> plans = plans(new Random(seed));
-            for (RankPlan plan : plans) {
-                Shards shards = plan.chunks().shards();
-                List<Integer> sources = new ArrayList<>(List.of(plan.rank()));
-                sources.addAll(plan.releases());
-                sources.removeIf(source -> shards.rows(source) == 0);
-                List<Step> steps = RingSteps.steps(CopyList.of(plan));
-                assertEquals(sources, steps.stream().map(Step::source).toList(), "seed " + seed);
-                for (Step step : steps) {
-                    int source = step.source();
+            for (CopyList list : lists(plans)) {
+                Chunks chunks = plans.getFirst().chunks();
+                Shards shards = chunks.shards();
+                Set<Integer> sources = new HashSet<>();
+                for (Launch launch : list.launches()) {
+                    int source = launch.source();
+                    assertTrue(sources.add(source), "seed " + seed);
                     long rows = shards.rows(source);
                     assertEquals(
                             List.of(
@@ -62,13 +69,20 @@ class RingStepsTest {
                                             rows,
                                             List.of(),
                                             false)),
-                            step.ranges());
+                            launch.ranges());
                     Set<Integer> flags = new HashSet<>();
-                    for (int c = 0; c < plan.chunks().count(source); c++) {
-                        flags.add(plan.chunks().tag(source, c));
+                    for (int c = 0; source != list.rank() && c < chunks.count(source); c++) {
+                        flags.add(chunks.tag(source, c));
                     }
-                    boolean own = source == plan.rank();
-                    assertEquals(own ? Set.of() : flags, Set.copyOf(step.flags()));
+                    Set<Integer> awaited = new HashSet<>();
+                    for (Raised raised : launch.waits()) {
+                        assertEquals(list.rank(), raised.at());
+                        awaited.add(raised.word());
+                    }
+                    assertEquals(flags, awaited);
+                }
+                for (int source = 0; source < shards.ranks(); source++) {
+                    assertEquals(shards.rows(source) > 0, sources.contains(source));
                 }
             }
         }
@@ -89,35 +103,27 @@ class RingStepsTest {
 
     /** All ranks of a ring, their buffers as bytes. */
     private static final class Group {
-        private final List<RankPlan> plans;
         private final List<CopyList> lists;
-        private final List<List<Step>> steps;
         private final DeviceLayout layout;
         private final Random random;
         private final String what;
         private final byte[][][] buffers;
-        private final boolean[][] arrived;
+        private final boolean[][] raised;
         private final int[][] nextCopy;
-        private final int[] nextStep;
-        private final int[][] left;
-        private final int[] released;
+        private final int[] nextLaunch;
         private int forwards;
 
         Group(List<RankPlan> plans, Random random, String what) {
-            this.plans = plans;
             this.random = random;
             this.what = what;
-            this.lists = plans.stream().map(CopyList::of).toList();
-            this.steps = lists.stream().map(RingSteps::steps).toList();
+            this.lists = lists(plans);
             Shards shards = plans.getFirst().chunks().shards();
             this.layout = new DeviceLayout(shards, DType.FP16, COLS, ArrivalPlace.PING_PONG);
             int ranks = plans.size();
             this.buffers = new byte[ranks][2][];
-            this.arrived = new boolean[ranks][lists.getFirst().flags()];
+            this.raised = new boolean[ranks][lists.getFirst().flags() + ranks];
             this.nextCopy = new int[ranks][];
-            this.nextStep = new int[ranks];
-            this.left = new int[ranks][ranks];
-            this.released = new int[ranks];
+            this.nextLaunch = new int[ranks];
             for (int rank = 0; rank < ranks; rank++) {
                 nextCopy[rank] = new int[lists.get(rank).lanes().size()];
                 for (int parity = 0; parity < 2; parity++) {
@@ -129,16 +135,6 @@ class RingStepsTest {
                         buffers[rank][0][at] = value(rank, row, b);
                     }
                 }
-                int[] numbers = plans.get(rank).releaseNumbers();
-                for (Step step : steps.get(rank)) {
-                    left[rank][numbers[step.source()]]++;
-                }
-                for (List<Copy> lane : lists.get(rank).lanes()) {
-                    lane.forEach(copy -> left[copy.from()][numbers[copy.source()]]++);
-                }
-            }
-            for (int rank = 0; rank < ranks; rank++) {
-                advance(rank);
             }
         }
 
@@ -146,11 +142,15 @@ class RingStepsTest {
             return (byte) (31 * source + 7 * row + at + 1);
         }
 
+        private boolean areDone(List<Raised> waits) {
+            return waits.stream().allMatch(one -> raised[one.at()][one.word()]);
+        }
+
         void run() {
             while (true) {
                 List<Runnable> possible = new ArrayList<>();
                 boolean more = false;
-                for (int r = 0; r < plans.size(); r++) {
+                for (int r = 0; r < lists.size(); r++) {
                     int rank = r;
                     for (int l = 0; l < nextCopy[rank].length; l++) {
                         int lane = l;
@@ -158,18 +158,16 @@ class RingStepsTest {
                         if (nextCopy[rank][lane] < copies.size()) {
                             more = true;
                             Copy copy = copies.get(nextCopy[rank][lane]);
-                            boolean isThere =
-                                    copy.awaitedFlag() < 0 || arrived[rank][copy.awaitedFlag()];
-                            if (isThere && released[copy.to()] >= copy.credit()) {
+                            if (areDone(copy.waits())) {
                                 possible.add(() -> copy(rank, lane, copy));
                             }
                         }
                     }
-                    if (nextStep[rank] < steps.get(rank).size()) {
+                    if (nextLaunch[rank] < lists.get(rank).launches().size()) {
                         more = true;
-                        Step step = steps.get(rank).get(nextStep[rank]);
-                        if (step.flags().stream().allMatch(flag -> arrived[rank][flag])) {
-                            possible.add(() -> multiply(rank, step));
+                        Launch launch = lists.get(rank).launches().get(nextLaunch[rank]);
+                        if (areDone(launch.waits())) {
+                            possible.add(() -> multiply(rank, launch));
                         }
                     }
                 }
@@ -193,20 +191,20 @@ class RingStepsTest {
                         (int) layout.at(copy.to(), copy.source(), row, copy.firstCol()),
                         (int) (2 * copy.cols()));
             }
-            arrived[copy.to()][copy.flag()] = true;
+            raised[copy.to()][copy.flag()] = true;
             forwards += copy.source() == rank ? 0 : 1;
-            used(rank, copy.source());
         }
 
         private byte[] buffer(int rank, int source, int slot) {
             return buffers[rank][layout.buffer(rank, source, slot, 0)];
         }
 
-        private void multiply(int rank, Step step) {
-            nextStep[rank]++;
-            int source = step.source();
-            byte[] from = buffer(rank, source, CopyList.slots(plans.get(rank))[source]);
-            for (RowRange range : step.ranges()) {
+        private void multiply(int rank, Launch launch) {
+            CopyList list = lists.get(rank);
+            int source = launch.source();
+            byte[] from = buffer(rank, source, list.slots(lists.size())[source]);
+            assertTrue(source == rank || launch.slot() == list.slots(lists.size())[source], what);
+            for (RowRange range : launch.ranges()) {
                 for (long row = range.sourceRow(); row < range.sourceRow() + range.rows(); row++) {
                     for (long b = 0; b < 2 * COLS; b++) {
                         int at = (int) (layout.at(rank, source, row, 0) + b);
@@ -214,21 +212,7 @@ class RingStepsTest {
                     }
                 }
             }
-            used(rank, source);
-        }
-
-        private void used(int rank, int source) {
-            int number = plans.get(rank).releaseNumbers()[source];
-            if (number > 0) {
-                left[rank][number]--;
-                advance(rank);
-            }
-        }
-
-        private void advance(int rank) {
-            while (released[rank] + 1 < plans.size() && left[rank][released[rank] + 1] <= 0) {
-                released[rank]++;
-            }
+            raised[rank][list.flags() + nextLaunch[rank]++] = true;
         }
     }
 }

@@ -1,0 +1,110 @@
+package dev.weft.cuda.exec;
+
+import dev.weft.cuda.GpuStream;
+import dev.weft.cuda.exec.CopyList.Launch;
+import dev.weft.cuda.kernel.DeviceEvent;
+import dev.weft.cuda.kernel.DeviceProduct;
+import dev.weft.cuda.kernel.RowRange;
+import dev.weft.cuda.kernel.TimedSpan;
+import dev.weft.op.Timeline;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * The products of shards that share buffers, a launch for each. A product is queued once the copies
+ * that bring its shard are; its stream waits for them by their events, and the copies that
+ * overwrite the shard wait for the event behind it. So nothing on the device ever waits for what is
+ * queued later, and no grid waits at all. One thread at a time.
+ */
+public final class Launches implements AutoCloseable {
+
+    private final CopyList list;
+    private final DevicePeers linked;
+    private final List<List<DeviceProduct>> products = new ArrayList<>();
+    private final List<TimedSpan> spans = new ArrayList<>();
+    private GpuStream stream;
+    private boolean multiplies;
+    private int call;
+    private int next;
+
+    public Launches(CopyList list, DevicePeers linked) {
+        this.list = list;
+        this.linked = linked;
+        list.launches().forEach(launch -> spans.add(new TimedSpan()));
+    }
+
+    /** Adds the products of the next launch, which are closed with this. */
+    public void add(List<DeviceProduct> ofLaunch) {
+        products.add(List.copyOf(ofLaunch));
+    }
+
+    /** A call starts; if it does not multiply, buffers are free as soon as products could begin. */
+    public void begin(int ofCall, GpuStream on, boolean multiply) {
+        call = ofCall;
+        stream = on;
+        multiplies = multiply;
+        next = 0;
+    }
+
+    boolean hasNext() {
+        return next < products.size();
+    }
+
+    /** Whether the next product could be queued. */
+    boolean launchNext() {
+        if (!hasNext()) {
+            return false;
+        }
+        Launch launch = list.launches().get(next);
+        if (!linked.areQueued(launch.waits(), call)) {
+            return false;
+        }
+        linked.awaitDone(launch.waits(), stream);
+        if (multiplies) {
+            TimedSpan span = spans.get(next);
+            span.begin(call, stream);
+            for (DeviceProduct product : products.get(next)) {
+                product.launch(call & 1, call, stream);
+            }
+            span.end(stream);
+        }
+        int word = list.flags() + next;
+        linked.raise(list.rank(), word, Raised.PRODUCT, launch.slot(), call, stream);
+        next++;
+        return true;
+    }
+
+    /** Blocks for the copies that the next product waits for; see {@link DevicePeers}. */
+    void awaitNext() {
+        linked.awaitQueued(list.launches().get(next).waits(), call);
+    }
+
+    /** What was multiplied when, from the event at the call's begin on. */
+    Timeline.Track track(int ofCall, DeviceEvent begin) {
+        List<Timeline.Span> all = new ArrayList<>();
+        for (int i = 0; i < spans.size(); i++) {
+            TimedSpan span = spans.get(i);
+            for (RowRange rows :
+                    span.isOf(ofCall)
+                            ? list.launches().get(i).ranges()
+                            : List.<RowRange>of()) {
+                all.add(
+                        Timeline.Span.local(
+                                Timeline.Kind.COMPUTE,
+                                rows.source(),
+                                list.rank(),
+                                rows.sourceRow(),
+                                rows.rows(),
+                                span.beginNs(begin),
+                                span.endNs(begin)));
+            }
+        }
+        return new Timeline.Track("compute", all);
+    }
+
+    @Override
+    public void close() {
+        products.stream().flatMap(List::stream).forEach(DeviceProduct::close);
+        spans.forEach(TimedSpan::close);
+    }
+}
