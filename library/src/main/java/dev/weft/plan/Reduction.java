@@ -172,6 +172,17 @@ public enum Reduction implements ReductionWriter {
         }
     }
 
+    /**
+     * The steps of ranks that read each other's memory, in an order of sums. In {@link
+     * Order#WHOLE}, owners multiply their rows over all of K; otherwise every rank multiplies its
+     * part of K, and adds the parts of all ranks for the rows that it gets.
+     */
+    @SuppressWarnings("exports")
+    public static List<StepPlan> linkedSteps(
+            Order order, Chunks chunks, Shards inner, boolean all) {
+        return new LinkedReduceSteps(order, chunks, inner, all).plans();
+    }
+
     /** The plans of all ranks on one host. */
     public List<RankPlan> plans(Chunks chunks, Shards inner, boolean all) {
         return plans(chunks, inner, all, Hosts.one(inner.ranks()));

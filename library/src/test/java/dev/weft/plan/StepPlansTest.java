@@ -114,9 +114,21 @@ class StepPlansTest {
         for (boolean all : new boolean[] {false, true}) {
             List<StepPlan> plans =
                     reduction.plans(new ReductionRequest(chunks, inner, all, order, hosts));
+            checkOrder(plans, order, chunks, inner, all, hosts, reduction.label());
+        }
+    }
+
+    private static void checkOrder(
+            List<StepPlan> plans,
+            Order order,
+            Chunks chunks,
+            Shards inner,
+            boolean all,
+            Hosts hosts,
+            String writer) {
             Placement placement = Placements.reduce(chunks.shards(), inner, COLS, all);
             Set<SumOrder> orders = StepChecker.check(plans, placement, hosts::shareMemory);
-            String name = "%s %s of %s over %s".formatted(reduction, order, chunks.shards(), inner);
+            String name = "%s %s of %s over %s".formatted(writer, order, chunks.shards(), inner);
             assertTrue(orders.size() <= 1, () -> name + ": " + orders);
             boolean oneRank = Reduction.parts(inner).size() == 1;
             Promise promised =
@@ -130,6 +142,22 @@ class StepPlansTest {
                                 case OWN -> Promise.OWN;
                             };
             orders.forEach(found -> assertEquals(promised, found.promise(), name));
+    }
+
+    @ParameterizedTest
+    @EnumSource(names = "OWN", mode = EnumSource.Mode.EXCLUDE)
+    void linkedRanksSumInTheOrderThatIsWanted(Order order) {
+        Random random = new Random(order.ordinal());
+        for (int ranks = 1; ranks <= 6; ranks++) {
+            for (int i = 0; i < 12; i++) {
+                Shards rows = PlanCases.randomShards(random, ranks, 9);
+                Shards inner = PlanCases.randomShards(random, ranks, 9);
+                Chunks chunks = Chunks.byRows(rows, COLS, 1 + random.nextInt(4), 4);
+                for (boolean all : new boolean[] {false, true}) {
+                    List<StepPlan> plans = Reduction.linkedSteps(order, chunks, inner, all);
+                    checkOrder(plans, order, chunks, inner, all, Hosts.one(ranks), "linked");
+                }
+            }
         }
     }
 

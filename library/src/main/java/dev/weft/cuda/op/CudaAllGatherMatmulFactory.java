@@ -33,7 +33,6 @@ import dev.weft.op.exec.ArrivalPlace;
 import dev.weft.op.exec.Description;
 import dev.weft.op.exec.Description.Feature;
 import dev.weft.op.exec.OperatorMemory;
-import dev.weft.plan.GatherSteps;
 import dev.weft.plan.PlanWriter;
 import dev.weft.plan.step.StepPlan;
 import dev.weft.plan.RankPlan;
@@ -89,7 +88,7 @@ record CudaAllGatherMatmulFactory(
         // Few rows from host memory come in as few copies as can be.
         boolean together = few && fabric == null;
         long n = wanted.columns().stream().mapToLong(Long::longValue).sum();
-        List<StepPlan> steps = GatherSteps.of(all, n);
+        List<StepPlan> steps = RankPlan.steps(all, n);
         CopyList list =
                 CopyList.of(steps, rank, plan.chunks(), plan.pacing().arrivalCut());
         Deque<AutoCloseable> made = new ArrayDeque<>();

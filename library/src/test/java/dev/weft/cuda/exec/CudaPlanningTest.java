@@ -14,7 +14,6 @@ import dev.weft.op.exec.Description.Feature;
 import dev.weft.op.exec.EpilogueSteps;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.PlanWriter;
-import dev.weft.plan.GatherSteps;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.Shards;
 import dev.weft.plan.cut.Cut;
@@ -83,7 +82,7 @@ class CudaPlanningTest {
         List<RankPlan> plans = planning.plans(algorithm);
         RankPlan plan = planning.refined(plans.get(1), N, shape);
         return CopyList.of(
-                GatherSteps.of(plans, N), 1, plan.chunks(), plan.pacing().arrivalCut());
+                RankPlan.steps(plans, N), 1, plan.chunks(), plan.pacing().arrivalCut());
     }
 
     @Test
