@@ -190,6 +190,11 @@ public final class DeviceEpilogue implements AutoCloseable {
             }
         }
 
+        /** How many rows it makes. */
+        public long rows() {
+            return target.rows();
+        }
+
         /** When the latest launch began and ended, by the device's clock; 0 before any. */
         public long[] busyNs() {
             return busy == null ? new long[2] : TileTimes.longs(busy);

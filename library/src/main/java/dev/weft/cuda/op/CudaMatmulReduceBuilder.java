@@ -369,7 +369,10 @@ public final class CudaMatmulReduceBuilder
                             WaitTime.nanoseconds(deadline),
                             made);
             return linked
-                    ? parts.linked(kernels(wanted, finish.type(), 0))
+                    ? parts.linked(
+                            Reduction.linkedSteps(
+                                    order, plan.chunks(), wanted.inner(), wanted.all()),
+                            kernels(wanted, finish.type(), 0))
                     : parts.throughHostMemory(list);
         } catch (RuntimeException | Error e) {
             CudaAllGatherMatmulBuilder.closeAll(made, e);

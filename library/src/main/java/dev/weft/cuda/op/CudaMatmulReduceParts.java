@@ -4,7 +4,7 @@ import dev.weft.cuda.Gpu;
 import dev.weft.cuda.exec.CallEvents;
 import dev.weft.cuda.exec.CopyList;
 import dev.weft.cuda.exec.CudaBuffers;
-import dev.weft.cuda.exec.DirectSums;
+import dev.weft.cuda.exec.LinkedSums;
 import dev.weft.cuda.exec.HostPeerSums;
 import dev.weft.cuda.exec.HostPeers;
 import dev.weft.cuda.exec.HostSums;
@@ -21,6 +21,7 @@ import dev.weft.fabric.transport.Transport;
 import dev.weft.op.exec.SumMemory;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.Shards;
+import dev.weft.plan.step.StepPlan;
 import dev.weft.tensor.DType;
 import java.util.ArrayList;
 import java.util.Deque;
@@ -80,16 +81,18 @@ record CudaMatmulReduceParts(
     /**
      * Ranks read each other's GPU memory. Collective.
      *
+     * @param steps of all ranks
      * @param last kernels that write the results' type, by product
      */
-    CudaMatmulReduce linked(List<GatedKernel> last) {
-        boolean inPlace = plan().storage() == RankPlan.Storage.SUMS_IN_PLACE;
-        Shards rows = plan().chunks().shards();
-        DirectSums sums =
-                new DirectSums(
+    CudaMatmulReduce linked(List<StepPlan> steps, List<GatedKernel> last) {
+        LinkedSums sums =
+                new LinkedSums(
                         fabric,
                         gpu,
-                        new DirectSums.Ranks(rows, inner, all, inPlace),
+                        steps,
+                        plan().chunks().shards(),
+                        inner,
+                        plan().pacing().gatherFirst(),
                         factors,
                         last,
                         finish,

@@ -1,0 +1,385 @@
+package dev.weft.cuda.exec;
+
+import dev.weft.fabric.transport.Awaited;
+import dev.weft.plan.step.Buffer;
+import dev.weft.plan.step.Part;
+import dev.weft.plan.step.Signal;
+import dev.weft.plan.step.Step;
+import dev.weft.plan.step.StepPlan;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
+
+/**
+ * One rank's steps of sums as work that is queued on one stream, if the ranks read each other's
+ * memory. Steps of a kind that can be taken together are one item, and rows side by side are one
+ * piece of it. Everybody queues items in an order that is possible for all, so nobody waits for
+ * what is queued later. Pure.
+ *
+ * @param items in the order in which they are queued
+ * @param arriving items of other ranks that write to this rank's memory
+ * @param mostItems of any rank
+ */
+record LinkedProgram(List<Item> items, List<Raised> arriving, int mostItems) {
+
+    /**
+     * Work that is queued at once; one of the three lists has elements.
+     *
+     * @param waits items of other ranks that come first
+     * @param awaited whether other ranks wait for it
+     */
+    record Item(
+            List<Product> products,
+            List<Sum> sums,
+            List<Move> moves,
+            List<Raised> waits,
+            boolean awaited) {}
+
+    /**
+     * Rows that are multiplied over some ranks' parts of K, in this order.
+     *
+     * @param firstRow of A and of C
+     */
+    record Product(List<Integer> parts, long firstRow, Part into) {}
+
+    /**
+     * @param firstRow of C
+     */
+    record Sum(List<Part> addends, long firstRow, Part into) {}
+
+    record Move(Part from, Part to, long firstRow) {}
+
+    /**
+     * @param finishes whether a product may write whole sums to C itself
+     */
+    static LinkedProgram of(List<StepPlan> plans, int rank, boolean finishes) {
+        return new Compiler(plans, finishes).program(rank);
+    }
+
+    /** Whether the second part continues the first. */
+    private static boolean follows(Part part, Part next) {
+        return next.rank() == part.rank()
+                && next.buffer() == part.buffer()
+                && next.firstRow() == part.firstRow() + part.rows();
+    }
+
+    private static Part joined(Part part, Part next) {
+        return part.rows(0, part.rows() + next.rows());
+    }
+
+    private static final class Compiler {
+
+        private final List<StepPlan> plans;
+        private final Map<Signal, List<Signal>> joins = new HashMap<>();
+
+        /** By rank: what it takes together, one after the other. */
+        private final List<List<List<Step>>> taken = new ArrayList<>();
+
+        /** By signal: the number of the item that raises it, at the rank that does. */
+        private final Map<Signal, Integer> items = new HashMap<>();
+
+        /** By rank and worker: the next step. */
+        private final List<int[]> next = new ArrayList<>();
+
+        /** The steps that finish sums which a product writes to C itself, by what they add. */
+        private final Map<Part, Step.Add> finished = new HashMap<>();
+
+        Compiler(List<StepPlan> plans, boolean finishes) {
+            this.plans = plans;
+            for (StepPlan plan : plans) {
+                taken.add(new ArrayList<>());
+                next.add(new int[plan.workers().size()]);
+                steps(plan)
+                        .filter(step -> step instanceof Step.Join)
+                        .forEach(step -> joins.put(step.signal(), step.waits()));
+            }
+            if (finishes) {
+                findFinished();
+            }
+            while (takeAll(Step.Multiply.class) | takeAll(Step.Add.class) | takeAll(Step.Copy.class)) {
+                // Goes on until nothing is left that could be taken.
+            }
+            for (StepPlan plan : plans) {
+                for (int w = 0; w < plan.workers().size(); w++) {
+                    if (next.get(plan.rank())[w] < plan.workers().get(w).steps().size()) {
+                        throw new IllegalArgumentException(
+                                "rank %d waits for what never comes: expected a plan that was checked"
+                                        .formatted(plan.rank()));
+                    }
+                }
+            }
+        }
+
+        private static Stream<Step> steps(StepPlan plan) {
+            return plan.workers().stream().flatMap(worker -> worker.steps().stream());
+        }
+
+        /** Sums in fp32 that are only read to be finished need not be stored. */
+        private void findFinished() {
+            Map<Part, Integer> readers = new HashMap<>();
+            Set<Part> multiplied = new HashSet<>();
+            for (StepPlan plan : plans) {
+                steps(plan)
+                        .forEach(
+                                step -> {
+                                    read(step).forEach(p -> readers.merge(p, 1, Integer::sum));
+                                    if (step instanceof Step.Multiply multiply) {
+                                        multiplied.add(multiply.into());
+                                    }
+                                });
+            }
+            for (StepPlan plan : plans) {
+                steps(plan)
+                        .filter(step -> step instanceof Step.Add)
+                        .map(step -> (Step.Add) step)
+                        .filter(add -> add.addends().size() == 1)
+                        .filter(add -> add.into().buffer() == StepPlan.C)
+                        .filter(
+                                add -> {
+                                    Part sums = add.addends().getFirst();
+                                    return sums.rank() == plan.rank()
+                                            && plan.buffers().get(sums.buffer()).kind()
+                                                    == Buffer.Kind.SUMS
+                                            && multiplied.contains(sums)
+                                            && readers.get(sums) == 1
+                                            && overlaps(readers.keySet(), sums) == 1;
+                                })
+                        .forEach(add -> finished.put(add.addends().getFirst(), add));
+            }
+        }
+
+        private static long overlaps(Set<Part> parts, Part part) {
+            return parts.stream()
+                    .filter(p -> p.rank() == part.rank() && p.buffer() == part.buffer())
+                    .filter(
+                            p ->
+                                    p.firstRow() < part.firstRow() + part.rows()
+                                            && part.firstRow() < p.firstRow() + p.rows())
+                    .count();
+        }
+
+        /** What others may have written, except where sums go on. */
+        private static List<Part> read(Step step) {
+            if (step instanceof Step.Copy copy) {
+                return List.of(copy.from());
+            }
+            return step instanceof Step.Add add ? add.addends() : List.of();
+        }
+
+        /**
+         * Takes what can be taken of one kind: what waits for other ranks only after what was taken
+         * before, so that items of different ranks never wait for each other.
+         */
+        private boolean takeAll(Class<? extends Step> kind) {
+            Set<Signal> before = Set.copyOf(items.keySet());
+            boolean any = false;
+            for (StepPlan plan : plans) {
+                int rank = plan.rank();
+                List<Step> together = new ArrayList<>();
+                boolean more = true;
+                while (more) {
+                    more = false;
+                    for (int w = 0; w < plan.workers().size(); w++) {
+                        List<Step> steps = plan.workers().get(w).steps();
+                        while (next.get(rank)[w] < steps.size()
+                                && canTake(steps.get(next.get(rank)[w]), kind, rank, before)) {
+                            Step step = steps.get(next.get(rank)[w]++);
+                            if (step.signal() != null) {
+                                items.put(step.signal(), itemOf(step, taken.get(rank).size()));
+                            }
+                            if (kind.isInstance(step) && !isFinished(step)) {
+                                together.add(step);
+                            }
+                            more = true;
+                            any = true;
+                        }
+                    }
+                }
+                if (!together.isEmpty()) {
+                    taken.get(rank).add(together);
+                }
+            }
+            return any;
+        }
+
+        /** What a product finishes itself is done with the product. */
+        private int itemOf(Step step, int current) {
+            return isFinished(step)
+                    ? step.waits().stream().mapToInt(items::get).max().orElse(current)
+                    : current;
+        }
+
+        private boolean isFinished(Step step) {
+            return step instanceof Step.Add add
+                    && finished.get(add.addends().getFirst()) == add;
+        }
+
+        private boolean canTake(
+                Step step, Class<? extends Step> kind, int rank, Set<Signal> before) {
+            boolean join = step instanceof Step.Join;
+            boolean fits = join || kind.isInstance(step) || isFinished(step);
+            boolean afterOwn = join || step instanceof Step.Multiply || isFinished(step);
+            return fits
+                    && step.waits().stream()
+                            .allMatch(
+                                    wait ->
+                                            before.contains(wait)
+                                                    || afterOwn
+                                                            && wait.by() == rank
+                                                            && items.containsKey(wait));
+        }
+
+        LinkedProgram program(int rank) {
+            List<Set<Raised>> waits = new ArrayList<>();
+            Set<List<Integer>> awaited = new HashSet<>();
+            for (int r = 0; r < plans.size(); r++) {
+                for (List<Step> together : taken.get(r)) {
+                    Set<Raised> ofItem = waits(r, together);
+                    ofItem.forEach(one -> awaited.add(List.of(one.by(), one.word())));
+                    if (r == rank) {
+                        waits.add(ofItem);
+                    }
+                }
+            }
+            List<Raised> arriving = new ArrayList<>();
+            List<Item> own = new ArrayList<>();
+            for (int r = 0; r < plans.size(); r++) {
+                for (int i = 0; i < taken.get(r).size(); i++) {
+                    List<Step> together = taken.get(r).get(i);
+                    boolean writesToOthers = writesTo(together, r, -1);
+                    if (r == rank) {
+                        boolean told = writesToOthers || awaited.contains(List.of(r, i));
+                        own.add(item(together, List.copyOf(waits.get(i)), told));
+                    } else if (writesTo(together, r, rank)) {
+                        arriving.add(raised(r, i));
+                    }
+                }
+            }
+            int most = taken.stream().mapToInt(List::size).max().orElse(0);
+            return new LinkedProgram(own, arriving, most);
+        }
+
+        /** Whether copies of {@code rank} go to {@code to}, or to any other rank for -1. */
+        private static boolean writesTo(List<Step> together, int rank, int to) {
+            return together.stream()
+                    .filter(step -> step instanceof Step.Copy)
+                    .mapToInt(step -> ((Step.Copy) step).to().rank())
+                    .anyMatch(target -> to < 0 ? target != rank : target == to);
+        }
+
+        private Set<Raised> waits(int rank, List<Step> together) {
+            Set<Raised> all = new LinkedHashSet<>();
+            together.stream()
+                    .flatMap(step -> step.waits().stream())
+                    .distinct()
+                    .flatMap(this::awaited)
+                    .filter(signal -> signal.by() != rank)
+                    .forEach(signal -> all.add(raised(signal.by(), items.get(signal))));
+            return all;
+        }
+
+        private Stream<Signal> awaited(Signal signal) {
+            List<Signal> joined = joins.get(signal);
+            return joined == null ? Stream.of(signal) : joined.stream().flatMap(this::awaited);
+        }
+
+        private static Raised raised(int by, int item) {
+            return new Raised(by, item, by, item / 2, item % 2, Awaited.chunk(by, by, 0));
+        }
+
+        private Item item(List<Step> together, List<Raised> waits, boolean awaited) {
+            List<Product> products = new ArrayList<>();
+            List<Sum> sums = new ArrayList<>();
+            Map<Integer, List<Move>> moves = new HashMap<>();
+            for (int i = 0; i < together.size(); i++) {
+                if (together.get(i) instanceof Step.Multiply multiply) {
+                    int end = i + 1;
+                    while (end < together.size() && continues(together.get(end), multiply)) {
+                        end++;
+                    }
+                    add(products, product(together.subList(i, end)));
+                    i = end - 1;
+                } else if (together.get(i) instanceof Step.Add add) {
+                    add(sums, new Sum(add.addends(), add.firstRow(), add.into()));
+                } else if (together.get(i) instanceof Step.Copy copy) {
+                    add(
+                            moves.computeIfAbsent(copy.to().rank(), to -> new ArrayList<>()),
+                            new Move(copy.from(), copy.to(), copy.firstRow()));
+                }
+            }
+            List<Move> all =
+                    IntStream.range(0, plans.size())
+                            .boxed()
+                            .flatMap(to -> moves.getOrDefault(to, List.of()).stream())
+                            .toList();
+            return new Item(products, sums, all, waits, awaited);
+        }
+
+        private static boolean continues(Step next, Step.Multiply first) {
+            return next instanceof Step.Multiply multiply
+                    && multiply.resume()
+                    && multiply.into().equals(first.into());
+        }
+
+        private Product product(List<Step> steps) {
+            Step.Multiply first = (Step.Multiply) steps.getFirst();
+            if (first.resume()) {
+                throw new IllegalArgumentException(
+                        "a product that goes on from sums which were stored: expected all of its parts at once");
+            }
+            Step.Add finish = finished.get(first.into());
+            return new Product(
+                    steps.stream().map(step -> ((Step.Multiply) step).a().rank()).toList(),
+                    first.firstRow(),
+                    finish == null ? first.into() : finish.into());
+        }
+
+        private static void add(List<Product> to, Product next) {
+            Product last = to.isEmpty() ? null : to.getLast();
+            if (last != null
+                    && last.parts.equals(next.parts)
+                    && last.firstRow + last.into.rows() == next.firstRow
+                    && follows(last.into, next.into)) {
+                to.removeLast();
+                to.add(new Product(last.parts, last.firstRow, joined(last.into, next.into)));
+            } else {
+                to.add(next);
+            }
+        }
+
+        private static void add(List<Sum> to, Sum next) {
+            Sum last = to.isEmpty() ? null : to.getLast();
+            if (last != null
+                    && last.addends.size() == next.addends.size()
+                    && follows(last.into, next.into)
+                    && IntStream.range(0, last.addends.size())
+                            .allMatch(i -> follows(last.addends.get(i), next.addends.get(i)))) {
+                List<Part> addends =
+                        IntStream.range(0, last.addends.size())
+                                .mapToObj(i -> joined(last.addends.get(i), next.addends.get(i)))
+                                .toList();
+                to.removeLast();
+                to.add(new Sum(addends, last.firstRow, joined(last.into, next.into)));
+            } else {
+                to.add(next);
+            }
+        }
+
+        private static void add(List<Move> to, Move next) {
+            Move last = to.isEmpty() ? null : to.getLast();
+            if (last != null && follows(last.from, next.from) && follows(last.to, next.to)) {
+                to.removeLast();
+                Part from = joined(last.from, next.from);
+                to.add(new Move(from, joined(last.to, next.to), last.firstRow));
+            } else {
+                to.add(next);
+            }
+        }
+    }
+}

@@ -1,0 +1,438 @@
+package dev.weft.cuda.exec;
+
+import dev.weft.cuda.DeviceBuffer;
+import dev.weft.cuda.DeviceMatrix;
+import dev.weft.cuda.Gpu;
+import dev.weft.cuda.GpuStream;
+import dev.weft.cuda.exec.LinkedProgram.Item;
+import dev.weft.cuda.exec.LinkedProgram.Move;
+import dev.weft.cuda.exec.LinkedProgram.Product;
+import dev.weft.cuda.exec.LinkedProgram.Sum;
+import dev.weft.cuda.kernel.DeviceEpilogue;
+import dev.weft.cuda.kernel.GatedKernel;
+import dev.weft.cuda.kernel.GatedProduct;
+import dev.weft.cuda.kernel.GatedProduct.Sums;
+import dev.weft.cuda.kernel.RowRange;
+import dev.weft.cuda.kernel.TileSchedule;
+import dev.weft.cuda.kernel.TileTimes;
+import dev.weft.fabric.transport.Transport;
+import dev.weft.op.Operator.View;
+import dev.weft.op.Timeline;
+import dev.weft.op.Timeline.Kind;
+import dev.weft.op.Timeline.Span;
+import dev.weft.plan.Shards;
+import dev.weft.plan.step.Buffer;
+import dev.weft.plan.step.Part;
+import dev.weft.plan.step.StepPlan;
+import dev.weft.tensor.DType;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.IntStream;
+import java.util.stream.LongStream;
+
+/**
+ * Sums of ranks that read each other's GPU memory: all work of a call is queued on the caller's
+ * stream, in the order of a {@link LinkedProgram}.
+ *
+ * <p>Streams wait for events alone, which are recorded by then: see {@link DevicePeers}.
+ */
+public final class LinkedSums implements SumRun {
+
+    private final List<StepPlan> plans;
+    private final int rank;
+    private final Shards rows;
+    private final Shards inner;
+    private final Factors factors;
+    private final Finish finish;
+    private final boolean productFirst;
+    private final LinkedProgram program;
+    private final DevicePeers peers;
+    private final int ranks;
+    private final List<DeviceBuffer> memory = new ArrayList<>();
+    private final List<AutoCloseable> owned = new ArrayList<>();
+    private final List<DeviceMatrix> results = new ArrayList<>();
+
+    /** By item. */
+    private final List<List<GatedProduct>> launches = new ArrayList<>();
+
+    private final List<List<Made>> sums = new ArrayList<>();
+    private final List<List<Push>> pushes = new ArrayList<>();
+    private final DeviceTimeline tiles;
+    private final boolean timed = TileTimes.areKept();
+
+    /** Rows of C, from {@code firstRow} on, that a kernel adds and rounds. */
+    private record Made(long firstRow, DeviceEpilogue.Rows by) {}
+
+    /** A copy to a peer. */
+    private record Push(int peer, DeviceMatrix from, DeviceMatrix to) {}
+
+    /**
+     * Collective.
+     *
+     * @param plans of all ranks
+     * @param rows whose rows of C are whose
+     * @param inner how K is spread over the ranks
+     * @param productFirst whether the call tells when its products had ended
+     * @param last kernels that write the results' type, by product
+     * @param buffers with A of this rank
+     */
+    public LinkedSums(
+            Transport fabric,
+            Gpu gpu,
+            List<StepPlan> plans,
+            Shards rows,
+            Shards inner,
+            boolean productFirst,
+            Factors factors,
+            List<GatedKernel> last,
+            Finish finish,
+            CudaBuffers buffers,
+            long deadlineNs) {
+        this.plans = plans;
+        this.rank = fabric.rank();
+        this.rows = rows;
+        this.inner = inner;
+        this.productFirst = productFirst;
+        this.factors = factors;
+        this.finish = finish;
+        this.ranks = fabric.size();
+        this.program = LinkedProgram.of(plans, rank, finish.epilogue() == null);
+        this.tiles =
+                new DeviceTimeline(
+                        rank,
+                        new TileTimes.Owners(rows, true, List.of(), new int[0]),
+                        factors.kernels().getFirst());
+        owned.add(tiles);
+        try (GpuStream stream = GpuStream.create()) {
+            this.peers =
+                    new DevicePeers(
+                            fabric,
+                            gpu,
+                            Math.ceilDiv(program.mostItems(), 2),
+                            program.mostItems(),
+                            shown(buffers, stream));
+            for (Item item : program.items()) {
+                launches.add(products(item.products(), last, buffers, deadlineNs));
+                sums.add(item.sums().stream().flatMap(sum -> sums(sum).stream()).toList());
+                pushes.add(item.moves().stream().flatMap(move -> pushes(move).stream()).toList());
+            }
+        } catch (RuntimeException | Error e) {
+            close();
+            memory.forEach(DeviceBuffer::close);
+            throw e;
+        }
+    }
+
+    /** The places of A, the flags, all Bs, and then by buffer and product what peers may reach. */
+    private long[] shown(CudaBuffers buffers, GpuStream stream) {
+        LongStream.Builder shown = LongStream.builder();
+        shown.add(buffers.address(0)).add(buffers.address(1)).add(buffers.flags());
+        factors.sides().forEach(side -> shown.add(side.address()));
+        int most = plans.stream().mapToInt(plan -> plan.buffers().size()).max().orElseThrow();
+        for (int buffer = StepPlan.C; buffer < most; buffer++) {
+            for (int i = 0; i < factors.sides().size(); i++) {
+                DeviceMatrix matrix = shape(rank, buffer, i, 1);
+                memory.add(
+                        DeviceBuffer.zeroed(
+                                DeviceMatrix.alignedBytes(
+                                        matrix.dtype(), matrix.rows(), matrix.cols()),
+                                stream));
+                long address = memory.getLast().address();
+                shown.add(address);
+                if (buffer == StepPlan.C && i < resultCount()) {
+                    results.add(shape(rank, buffer, i, address));
+                }
+            }
+        }
+        return shown.build().toArray();
+    }
+
+    private int resultCount() {
+        return finish.joins() ? 1 : factors.sides().size();
+    }
+
+    /** A buffer's part for one product, at an address; without rows if nobody uses it. */
+    private DeviceMatrix shape(int of, int buffer, int product, long address) {
+        List<Buffer> all = plans.get(of).buffers();
+        Buffer one = buffer < all.size() ? all.get(buffer) : null;
+        // The steps of products that finish by themselves leave their sums unused.
+        boolean used = one != null && (buffer == StepPlan.C || isUsed(of, buffer));
+        DType type =
+                buffer == StepPlan.C
+                        ? finish.type()
+                        : one != null && one.kind() == Buffer.Kind.ROUNDED_SUMS
+                                ? DType.BF16
+                                : DType.FP32;
+        long cols = factors.columns().get(product);
+        boolean joined = buffer == StepPlan.C && product >= resultCount();
+        return at(address, type, used && !joined ? one.rows() : 0, cols);
+    }
+
+    /** Only for this rank's own memory is it known; that of others is as large as they say. */
+    private boolean isUsed(int of, int buffer) {
+        return of != rank
+                || program.items().stream()
+                        .anyMatch(
+                                item ->
+                                        item.products().stream()
+                                                        .anyMatch(p -> p.into().buffer() == buffer)
+                                                || item.sums().stream()
+                                                        .anyMatch(s -> s.into().buffer() == buffer))
+                || !program.arriving().isEmpty();
+    }
+
+    private static DeviceMatrix at(long address, DType type, long rows, long cols) {
+        return new DeviceMatrix(address, type, rows, cols, DeviceMatrix.alignedPitch(type, cols));
+    }
+
+    /** A part's rows for one product, at whichever rank. */
+    private DeviceMatrix matrix(Part part, int product) {
+        int count = factors.sides().size();
+        int index = count + (part.buffer() - StepPlan.C) * count + product;
+        long address = peers.result(part.rank(), index);
+        return shape(part.rank(), part.buffer(), product, address)
+                .rows(part.firstRow(), part.rows());
+    }
+
+    /** A of ranks by parity of the call. */
+    private List<List<DeviceMatrix>> input(List<Integer> of) {
+        DType type = factors.input().getFirst().dtype();
+        List<List<DeviceMatrix>> places = new ArrayList<>();
+        for (int parity = 0; parity < 2; parity++) {
+            List<DeviceMatrix> place = new ArrayList<>();
+            for (int r : of) {
+                long address = peers.buffer(r, parity);
+                place.add(at(address, type, rows.totalRows(), inner.rows(r)));
+            }
+            places.add(place);
+        }
+        return places;
+    }
+
+    private DeviceMatrix side(int of, int product) {
+        long k = inner.rows(of);
+        long n = factors.columns().get(product);
+        DType type = factors.sides().get(product).dtype();
+        long address = peers.result(of, product);
+        return factors.transposed().get(product)
+                ? at(address, type, n, k)
+                : at(address, type, k, n);
+    }
+
+    /** A launch for each product, and for each buffer and list of parts of K. */
+    private List<GatedProduct> products(
+            List<Product> all, List<GatedKernel> last, CudaBuffers buffers, long deadlineNs) {
+        Map<List<?>, List<Product>> alike = new LinkedHashMap<>();
+        for (Product one : all) {
+            List<?> key = List.of(one.parts(), one.into().buffer());
+            alike.computeIfAbsent(key, k -> new ArrayList<>()).add(one);
+        }
+        List<GatedProduct> made = new ArrayList<>();
+        for (List<Product> group : alike.values()) {
+            for (int i = 0; i < factors.sides().size(); i++) {
+                GatedKernel kernel =
+                        group.getFirst().into().buffer() == StepPlan.C
+                                ? last.get(i)
+                                : factors.kernels().get(i);
+                made.add(product(group, i, kernel, buffers.gates(deadlineNs)));
+                owned.add(made.getLast());
+            }
+        }
+        return made;
+    }
+
+    private GatedProduct product(
+            List<Product> group, int product, GatedKernel kernel, GatedProduct.Gates gates) {
+        Part first = group.getFirst().into();
+        long from = group.stream().mapToLong(one -> one.into().firstRow()).min().orElseThrow();
+        long end =
+                group.stream()
+                        .mapToLong(one -> one.into().firstRow() + one.into().rows())
+                        .max()
+                        .orElseThrow();
+        Part all = first.rows(from - first.firstRow(), end - from);
+        List<RowRange> ranges =
+                group.stream()
+                        .map(
+                                one ->
+                                        new RowRange(
+                                                0,
+                                                one.firstRow(),
+                                                one.into().firstRow() - from,
+                                                one.into().rows(),
+                                                List.of(),
+                                                false))
+                        .toList();
+        List<Integer> parts = group.getFirst().parts();
+        List<DeviceMatrix> sides = parts.stream().map(r -> side(r, product)).toList();
+        DeviceMatrix to = matrix(all, product);
+        return new GatedProduct(
+                kernel,
+                TileSchedule.of(ranges, to.cols(), kernel.shape()),
+                new GatedProduct.Operands(
+                        input(parts), sides.getFirst(), factors.transposed().get(product), to),
+                gates,
+                new Sums(null, 0, sides));
+    }
+
+    private List<Made> sums(Sum sum) {
+        List<Made> made = new ArrayList<>();
+        boolean last = sum.into().buffer() == StepPlan.C;
+        for (int i = 0; i < (last ? resultCount() : factors.sides().size()); i++) {
+            DeviceEpilogue by = last ? finish.last() : finish.adding();
+            boolean joins = last && finish.joins();
+            DeviceEpilogue.Rows one =
+                    by.rows(
+                            i,
+                            addends(sum, i),
+                            joins ? addends(sum, i + 1) : List.of(),
+                            matrix(sum.into(), i),
+                            last ? sum.into().firstRow() : 0);
+            owned.add(one);
+            made.add(new Made(sum.firstRow(), one));
+        }
+        return made;
+    }
+
+    private List<DeviceMatrix> addends(Sum sum, int product) {
+        return sum.addends().stream().map(part -> matrix(part, product)).toList();
+    }
+
+    private List<Push> pushes(Move move) {
+        int count = move.from().buffer() == StepPlan.C ? resultCount() : factors.sides().size();
+        return IntStream.range(0, count)
+                .mapToObj(
+                        i ->
+                                new Push(
+                                        move.to().rank(),
+                                        matrix(move.from(), i),
+                                        matrix(move.to(), i)))
+                .toList();
+    }
+
+    @Override
+    public void run(int call, View view, GpuStream stream, CallEvents events) {
+        // All ranks' A are in place, and no rank still reads results of the call before.
+        for (int r = 0; r < ranks; r++) {
+            if (r != rank) {
+                peers.awaitRows(r, call, stream);
+            }
+        }
+        boolean moves = view != View.COMPUTE_ONLY;
+        if (moves && productFirst && launches.stream().allMatch(List::isEmpty)) {
+            events.gathered(call, stream);
+        }
+        for (int i = 0; i < program.items().size(); i++) {
+            Item item = program.items().get(i);
+            if (moves) {
+                peers.awaitQueued(item.waits(), call);
+                peers.awaitDone(item.waits(), stream);
+            }
+            if (view != View.COMM_ONLY) {
+                launches.get(i).forEach(launch -> launch.launch(call & 1, call, stream));
+            }
+            if (moves) {
+                if (productFirst && !item.products().isEmpty()) {
+                    events.gathered(call, stream);
+                }
+                sums.get(i).forEach(made -> made.by().launch(stream));
+                pushes.get(i).forEach(push -> push.to().copyFrom(push.from(), stream));
+                if (item.awaited()) {
+                    peers.raise(rank, i, i / 2, i % 2, call, stream);
+                }
+            }
+        }
+        if (moves) {
+            peers.awaitQueued(program.arriving(), call);
+            peers.awaitDone(program.arriving(), stream);
+        }
+    }
+
+    /** Null without times of tiles: what they did would be missing. */
+    @Override
+    public Timeline timeline(int call, View view, CallEvents events, long seenNs) {
+        boolean multiplies = view != View.COMM_ONLY;
+        boolean moves = view != View.COMPUTE_ONLY;
+        List<GatedProduct> launched =
+                multiplies ? launches.stream().flatMap(List::stream).toList() : List.of();
+        return timed
+                ? tiles.of(
+                        launched,
+                        events,
+                        call,
+                        seenNs,
+                        (times, zeroNs) ->
+                                moves ? tracks(times, zeroNs, events.elapsedNs(call)) : List.of())
+                : null;
+    }
+
+    /** Rows are pushed between when they are finished and the end of the call. */
+    private List<Timeline.Track> tracks(List<TileTimes.Times> times, long zeroNs, long elapsedNs) {
+        List<Timeline.Track> tracks = new ArrayList<>();
+        List<Span> finished = new ArrayList<>();
+        for (Made made : sums.stream().flatMap(List::stream).toList()) {
+            long count = made.by().rows();
+            finished.addAll(
+                    SumTimeline.spans(made.by(), rows, made.firstRow(), count, zeroNs, elapsedNs));
+        }
+        if (!finished.isEmpty()) {
+            tracks.add(new Timeline.Track("finish", finished));
+        }
+        long doneNs = times.stream().mapToLong(one -> one.ends()[1]).max().orElse(0);
+        doneNs = Math.max(doneNs, finished.stream().mapToLong(Span::endNs).max().orElse(0));
+        long fromNs = Math.min(doneNs, elapsedNs);
+        List<Span> copies = new ArrayList<>();
+        for (Push push : pushes.stream().flatMap(List::stream).toList()) {
+            DeviceMatrix from = push.from();
+            long bytes = from.rows() * from.cols() * from.dtype().bytes();
+            copies.add(
+                    new Span(
+                                    Kind.TRANSFER,
+                                    rank,
+                                    push.peer(),
+                                    push.peer(),
+                                    -1,
+                                    0,
+                                    Math.min(from.rows(), rows.rows(rank)),
+                                    bytes,
+                                    fromNs,
+                                    elapsedNs)
+                            .asEstimated());
+        }
+        if (!copies.isEmpty()) {
+            tracks.add(new Timeline.Track("copies-out", copies));
+        }
+        return tracks;
+    }
+
+    public DevicePeers peers() {
+        return peers;
+    }
+
+    /** What peers may read; the operator frees it when none does any more. */
+    public List<DeviceBuffer> memory() {
+        return memory;
+    }
+
+    @Override
+    public int blocks() {
+        return launches.stream().flatMap(List::stream).mapToInt(GatedProduct::blocks).findFirst().orElse(0);
+    }
+
+    @Override
+    public int copies() {
+        return pushes.stream().mapToInt(List::size).sum();
+    }
+
+    @Override
+    public DeviceMatrix product(int index) {
+        return results.get(index);
+    }
+
+    @Override
+    public void close() {
+        SumRun.closeAll(owned);
+    }
+}
