@@ -1,6 +1,5 @@
 package dev.weft.plan;
 
-import dev.weft.plan.step.StepPlan;
 import java.util.List;
 
 /**
@@ -57,12 +56,6 @@ public record RankPlan(
         arrivals = List.copyOf(arrivals);
         consumption = List.copyOf(consumption);
         releases = List.copyOf(releases);
-    }
-
-    /** The plans of a gather as steps; {@code cols} are those of C. */
-    @SuppressWarnings("exports")
-    public static List<StepPlan> steps(List<RankPlan> plans, long cols) {
-        return GatherSteps.of(plans, cols);
     }
 
     /** The plans of all ranks as readable lines. */

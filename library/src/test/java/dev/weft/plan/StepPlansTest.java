@@ -126,22 +126,21 @@ class StepPlansTest {
             boolean all,
             Hosts hosts,
             String writer) {
-            Placement placement = Placements.reduce(chunks.shards(), inner, COLS, all);
-            Set<SumOrder> orders = StepChecker.check(plans, placement, hosts::shareMemory);
-            String name = "%s %s of %s over %s".formatted(writer, order, chunks.shards(), inner);
-            assertTrue(orders.size() <= 1, () -> name + ": " + orders);
-            boolean oneRank = Reduction.parts(inner).size() == 1;
-            Promise promised =
-                    oneRank && order != Order.BY_RANK_BF16
-                            ? Promise.AS_ON_ONE_RANK
-                            : switch (order) {
-                                case WHOLE -> Promise.AS_ON_ONE_RANK;
-                                case BY_RANK -> Promise.BY_PARTS;
-                                case BY_RANK_BF16 ->
-                                        oneRank ? Promise.OWN : Promise.BY_PARTS_ROUNDED;
-                                case OWN -> Promise.OWN;
-                            };
-            orders.forEach(found -> assertEquals(promised, found.promise(), name));
+        Placement placement = Placements.reduce(chunks.shards(), inner, COLS, all);
+        Set<SumOrder> orders = StepChecker.check(plans, placement, hosts::shareMemory);
+        String name = "%s %s of %s over %s".formatted(writer, order, chunks.shards(), inner);
+        assertTrue(orders.size() <= 1, () -> name + ": " + orders);
+        boolean oneRank = Reduction.parts(inner).size() == 1;
+        Promise promised =
+                oneRank && order != Order.BY_RANK_BF16
+                        ? Promise.AS_ON_ONE_RANK
+                        : switch (order) {
+                            case WHOLE -> Promise.AS_ON_ONE_RANK;
+                            case BY_RANK -> Promise.BY_PARTS;
+                            case BY_RANK_BF16 -> oneRank ? Promise.OWN : Promise.BY_PARTS_ROUNDED;
+                            case OWN -> Promise.OWN;
+                        };
+        orders.forEach(found -> assertEquals(promised, found.promise(), name));
     }
 
     @ParameterizedTest

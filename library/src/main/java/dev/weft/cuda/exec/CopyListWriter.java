@@ -49,7 +49,8 @@ final class CopyListWriter {
     private record CutRows(long firstRow, long rows, List<Piece> pieces, boolean narrow) {}
 
     CopyListWriter(List<StepPlan> plans, int rank, Chunks chunks) {
-        this.plans = plans;
+        // Written when they are asked for.
+        this.plans = List.copyOf(plans);
         this.rank = rank;
         this.chunks = chunks;
         this.shards = chunks.shards();
@@ -58,7 +59,7 @@ final class CopyListWriter {
                 origins.add(new Origin(source, chunk));
             }
         }
-        plans.forEach(this::index);
+        this.plans.forEach(this::index);
     }
 
     CopyList write(ArrivalCut cut) {
@@ -327,10 +328,7 @@ final class CopyListWriter {
                                                         && range.pieces().getFirst().rows()
                                                                 == range.rows());
         long gated = ranges.stream().filter(range -> !range.pieces().isEmpty()).count();
-        if (!oneByOne
-                || lanes.size() > 1
-                || arriving != cut.chunks().size()
-                || gated != arriving) {
+        if (!oneByOne || lanes.size() > 1 || arriving != cut.chunks().size() || gated != arriving) {
             throw new IllegalArgumentException(
                     ("a cut of %s chunks for %s that arrive on %s lanes: expected one lane,"
                                     + " a block for each chunk, and as many chunks")

@@ -207,8 +207,8 @@ public final class CopyStreams implements Copies {
     }
 
     /**
-     * All other copies, and the products that are launched between them. Lanes take turns, and one whose rows a peer has
-     * not queued yet lets the others go first.
+     * All other copies, and the products that are launched between them. Lanes take turns, and one
+     * whose rows a peer has not queued yet lets the others go first.
      */
     @Override
     public void issueRest(int call) {
@@ -372,7 +372,10 @@ public final class CopyStreams implements Copies {
                 + layout.at(rank, copy.source(), copy.firstRow(), copy.firstCol());
     }
 
-    /** When copies of shards that share buffers began and ended, since the event at the call's begin. */
+    /**
+     * When copies of shards that share buffers began and ended, since the event at the call's
+     * begin.
+     */
     List<Timeline.Track> tracks(int call, DeviceEvent begin) {
         List<Timeline.Track> tracks = new ArrayList<>();
         for (int lane = 0; lane < lanes.size(); lane++) {

@@ -85,9 +85,7 @@ public final class Launches implements AutoCloseable {
         for (int i = 0; i < spans.size(); i++) {
             TimedSpan span = spans.get(i);
             for (RowRange rows :
-                    span.isOf(ofCall)
-                            ? list.launches().get(i).ranges()
-                            : List.<RowRange>of()) {
+                    span.isOf(ofCall) ? list.launches().get(i).ranges() : List.<RowRange>of()) {
                 all.add(
                         Timeline.Span.local(
                                 Timeline.Kind.COMPUTE,

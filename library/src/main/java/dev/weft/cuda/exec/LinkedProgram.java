@@ -102,7 +102,9 @@ record LinkedProgram(List<Item> items, List<Raised> arriving, int mostItems) {
             if (finishes) {
                 findFinished();
             }
-            while (takeAll(Step.Multiply.class) | takeAll(Step.Add.class) | takeAll(Step.Copy.class)) {
+            while (takeAll(Step.Multiply.class)
+                    | takeAll(Step.Add.class)
+                    | takeAll(Step.Copy.class)) {
                 // Goes on until nothing is left that could be taken.
             }
             for (StepPlan plan : plans) {
@@ -216,8 +218,7 @@ record LinkedProgram(List<Item> items, List<Raised> arriving, int mostItems) {
         }
 
         private boolean isFinished(Step step) {
-            return step instanceof Step.Add add
-                    && finished.get(add.addends().getFirst()) == add;
+            return step instanceof Step.Add add && finished.get(add.addends().getFirst()) == add;
         }
 
         private boolean canTake(

@@ -418,7 +418,11 @@ public final class LinkedSums implements SumRun {
 
     @Override
     public int blocks() {
-        return launches.stream().flatMap(List::stream).mapToInt(GatedProduct::blocks).findFirst().orElse(0);
+        return launches.stream()
+                .flatMap(List::stream)
+                .mapToInt(GatedProduct::blocks)
+                .findFirst()
+                .orElse(0);
     }
 
     @Override

@@ -17,8 +17,8 @@ import dev.weft.cuda.exec.DevicePeers;
 import dev.weft.cuda.exec.DeviceTimeline;
 import dev.weft.cuda.exec.HostPeers;
 import dev.weft.cuda.exec.LaneCounters;
-import dev.weft.cuda.exec.Peers;
 import dev.weft.cuda.exec.Launches;
+import dev.weft.cuda.exec.Peers;
 import dev.weft.cuda.exec.StagedCopies;
 import dev.weft.cuda.exec.StagedPeers;
 import dev.weft.cuda.kernel.CublasProduct;
@@ -33,11 +33,12 @@ import dev.weft.op.exec.ArrivalPlace;
 import dev.weft.op.exec.Description;
 import dev.weft.op.exec.Description.Feature;
 import dev.weft.op.exec.OperatorMemory;
+import dev.weft.plan.GatherSteps;
 import dev.weft.plan.PlanWriter;
-import dev.weft.plan.step.StepPlan;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.RankPlan.Transfer;
 import dev.weft.plan.Shards;
+import dev.weft.plan.step.StepPlan;
 import dev.weft.tensor.DType;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -88,9 +89,8 @@ record CudaAllGatherMatmulFactory(
         // Few rows from host memory come in as few copies as can be.
         boolean together = few && fabric == null;
         long n = wanted.columns().stream().mapToLong(Long::longValue).sum();
-        List<StepPlan> steps = RankPlan.steps(all, n);
-        CopyList list =
-                CopyList.of(steps, rank, plan.chunks(), plan.pacing().arrivalCut());
+        List<StepPlan> steps = GatherSteps.of(all, n);
+        CopyList list = CopyList.of(steps, rank, plan.chunks(), plan.pacing().arrivalCut());
         Deque<AutoCloseable> made = new ArrayDeque<>();
         try (GpuStream stream = GpuStream.create()) {
             LaneCounters counters = counters(wanted, plan, list);
@@ -116,7 +116,9 @@ record CudaAllGatherMatmulFactory(
                 made.push(launches);
             }
             Copies copies =
-                    copies(wanted, all, plan, peers, host, layout, list, launches, counters, together);
+                    copies(
+                            wanted, all, plan, peers, host, layout, list, launches, counters,
+                            together);
             made.push(copies);
             List<DeviceProduct> products = new ArrayList<>();
             List<DeviceProduct> ready = new ArrayList<>();

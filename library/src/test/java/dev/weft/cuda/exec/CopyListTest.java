@@ -14,6 +14,7 @@ import dev.weft.cuda.kernel.TileShape;
 import dev.weft.op.exec.ArrivalPlace;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunks;
+import dev.weft.plan.GatherSteps;
 import dev.weft.plan.Hosts;
 import dev.weft.plan.Pacing;
 import dev.weft.plan.Pacing.ArrivalCut;
@@ -46,7 +47,7 @@ class CopyListTest {
                 plans.stream()
                         .map(plan -> plan.with(plan.name(), new Pacing(!gated, false, 0, null)))
                         .toList();
-        return CopyList.of(RankPlan.steps(paced, 1), rank, paced.get(rank).chunks(), cut);
+        return CopyList.of(GatherSteps.of(paced, 1), rank, paced.get(rank).chunks(), cut);
     }
 
     private static List<RankPlan> plans(Algorithm algorithm, Chunks chunks) {

@@ -13,6 +13,7 @@ import dev.weft.op.exec.Description;
 import dev.weft.op.exec.Description.Feature;
 import dev.weft.op.exec.EpilogueSteps;
 import dev.weft.plan.Algorithm;
+import dev.weft.plan.GatherSteps;
 import dev.weft.plan.PlanWriter;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.Shards;
@@ -81,8 +82,7 @@ class CudaPlanningTest {
     private static CopyList list(CudaPlanning planning, Algorithm algorithm, TileShape shape) {
         List<RankPlan> plans = planning.plans(algorithm);
         RankPlan plan = planning.refined(plans.get(1), N, shape);
-        return CopyList.of(
-                RankPlan.steps(plans, N), 1, plan.chunks(), plan.pacing().arrivalCut());
+        return CopyList.of(GatherSteps.of(plans, N), 1, plan.chunks(), plan.pacing().arrivalCut());
     }
 
     @Test
@@ -105,8 +105,7 @@ class CudaPlanningTest {
         RankPlan plan = planning(chunks).plans(Algorithm.MESH_PULL).get(1);
         assertEquals(100, plan.chunks().chunkRows(0));
         assertEquals(
-                plan.chunks().total(),
-                list(planning(chunks), Algorithm.MESH_PULL, SHAPE).flags());
+                plan.chunks().total(), list(planning(chunks), Algorithm.MESH_PULL, SHAPE).flags());
         Request streams = new Request(Algorithm.MESH_PULL, CudaEngine.GATED, 0, 0, 0, 2);
         assertEquals(2, planning(streams).plans(Algorithm.MESH_PULL).get(1).lanes().size());
         Request splits = new Request(Algorithm.MESH_PULL, CudaEngine.GATED, 0, 8, 128, 0);

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.weft.cuda.kernel.TileSchedule.Counter;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunks;
+import dev.weft.plan.GatherSteps;
 import dev.weft.plan.Hosts;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.RankPlan.Lane;
@@ -38,7 +39,7 @@ class LaneCountersTest {
                             .map(
                                     plan ->
                                             CopyList.of(
-                                                    RankPlan.steps(plans, 1),
+                                                    GatherSteps.of(plans, 1),
                                                     plan.rank(),
                                                     chunks,
                                                     null))

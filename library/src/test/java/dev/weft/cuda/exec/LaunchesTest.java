@@ -9,6 +9,7 @@ import dev.weft.cuda.kernel.RowRange;
 import dev.weft.op.exec.ArrivalPlace;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunks;
+import dev.weft.plan.GatherSteps;
 import dev.weft.plan.Hosts;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.Shards;
@@ -41,7 +42,7 @@ class LaunchesTest {
     }
 
     private static List<CopyList> lists(List<RankPlan> plans) {
-        List<StepPlan> steps = RankPlan.steps(plans, 1);
+        List<StepPlan> steps = GatherSteps.of(plans, 1);
         return plans.stream()
                 .map(plan -> CopyList.of(steps, plan.rank(), plan.chunks(), null))
                 .toList();
