@@ -18,8 +18,11 @@ import dev.weft.plan.step.Signal;
 import dev.weft.plan.step.Step;
 import dev.weft.plan.step.StepPlan;
 import dev.weft.plan.step.Worker;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Deque;
 import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Stream;
@@ -142,11 +145,59 @@ final class CopyListWriter {
         return lanes;
     }
 
-    private static List<Step.Multiply> products(StepPlan plan) {
-        return all(plan)
-                .filter(step -> step instanceof Step.Multiply)
-                .map(step -> (Step.Multiply) step)
-                .toList();
+    /** Those of all programs, shard by shard: none waits for what comes to another one later. */
+    private List<Step.Multiply> products(StepPlan plan) {
+        List<Deque<Step.Multiply>> programs = new ArrayList<>();
+        for (Worker worker : plan.workers()) {
+            Deque<Step.Multiply> program = new ArrayDeque<>();
+            for (Step step : worker.steps()) {
+                if (step instanceof Step.Multiply multiply) {
+                    program.add(multiply);
+                }
+            }
+            if (!program.isEmpty()) {
+                programs.add(program);
+            }
+        }
+        int[][] left = new int[programs.size()][shards.ranks()];
+        for (int p = 0; p < left.length; p++) {
+            for (Step.Multiply step : programs.get(p)) {
+                left[p][source(step.firstRow())]++;
+            }
+        }
+        List<Step.Multiply> all = new ArrayList<>();
+        for (int source = next(programs, left); source >= 0; source = next(programs, left)) {
+            for (int p = 0; p < left.length; p++) {
+                if (isNext(source, programs.get(p))) {
+                    all.add(programs.get(p).remove());
+                    left[p][source]--;
+                }
+            }
+        }
+        return all;
+    }
+
+    private boolean isNext(int source, Deque<Step.Multiply> program) {
+        return !program.isEmpty() && source(program.peek().firstRow()) == source;
+    }
+
+    /** A shard that is next wherever it is left, or any that is next; -1 if nothing is left. */
+    private int next(List<Deque<Step.Multiply>> programs, int[][] left) {
+        int first = -1;
+        for (Deque<Step.Multiply> program : programs) {
+            if (!program.isEmpty()) {
+                int source = source(program.peek().firstRow());
+                first = first < 0 ? source : first;
+                boolean everywhere = true;
+                for (int p = 0; p < left.length; p++) {
+                    everywhere &= left[p][source] == 0 || isNext(source, programs.get(p));
+                }
+                if (everywhere) {
+                    return source;
+                }
+            }
+        }
+        return first;
     }
 
     /** Whether shards that arrive use the same memory one after the other. */
@@ -155,21 +206,18 @@ final class CopyListWriter {
                 .anyMatch(buffer -> buffer.kind() == Buffer.Kind.ROWS && buffer.single());
     }
 
-    /** Products of rows of one shard after the other. */
+    /**
+     * Products by shard, whichever programs they are of. Nothing overwrites a part of a shard
+     * before all of it is multiplied, so nobody waits longer for a whole shard than for a part.
+     */
     private List<List<Step.Multiply>> runs(StepPlan plan) {
-        List<List<Step.Multiply>> runs = new ArrayList<>();
-        int before = -1;
+        Map<Integer, List<Step.Multiply>> bySource = new LinkedHashMap<>();
         for (Step.Multiply step : products(plan)) {
-            int source = source(step.firstRow());
             if (step.into().rows() > 0) {
-                if (source != before) {
-                    runs.add(new ArrayList<>());
-                }
-                runs.getLast().add(step);
-                before = source;
+                bySource.computeIfAbsent(source(step.firstRow()), s -> new ArrayList<>()).add(step);
             }
         }
-        return runs;
+        return List.copyOf(bySource.values());
     }
 
     private List<Launch> launches(StepPlan plan) {
@@ -191,8 +239,12 @@ final class CopyListWriter {
         return launches;
     }
 
-    /** The rank whose shard has this row of gathered A. */
     private int source(long row) {
+        return source(row, shards);
+    }
+
+    /** The rank whose shard has this row of gathered A. */
+    private static int source(long row, Shards shards) {
         int source = 0;
         while (source < shards.ranks() - 1 && row >= shards.firstRow(source + 1)) {
             source++;
@@ -200,10 +252,14 @@ final class CopyListWriter {
         return source;
     }
 
-    /** The tag of the chunk that a copy moves. */
     private int flag(Step.Copy step) {
-        int source = source(step.firstRow());
-        long row = step.firstRow() - shards.firstRow(source);
+        return flag(step, chunks);
+    }
+
+    /** The tag of the chunk that a copy moves. */
+    static int flag(Step.Copy step, Chunks chunks) {
+        int source = source(step.firstRow(), chunks.shards());
+        long row = step.firstRow() - chunks.shards().firstRow(source);
         long chunk =
                 row / chunks.chunkRows(source) * chunks.colChunks()
                         + step.to().firstCol() / chunks.chunkCols();

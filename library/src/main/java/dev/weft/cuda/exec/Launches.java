@@ -8,13 +8,16 @@ import dev.weft.cuda.kernel.RowRange;
 import dev.weft.cuda.kernel.TimedSpan;
 import dev.weft.op.Timeline;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 
 /**
  * The products of shards that share buffers, a launch for each. A product is queued once the copies
  * that bring its shard are; its stream waits for them by their events, and the copies that
  * overwrite the shard wait for the event behind it. So nothing on the device ever waits for what is
- * queued later, and no grid waits at all. One thread at a time.
+ * queued later, and no grid waits at all. Nor does a launch wait for the one before it in the list:
+ * the plan does not say that it may, and the copies of the one before may need its buffer. One
+ * thread at a time.
  */
 public final class Launches implements AutoCloseable {
 
@@ -22,15 +25,20 @@ public final class Launches implements AutoCloseable {
     private final DevicePeers linked;
     private final List<List<DeviceProduct>> products = new ArrayList<>();
     private final List<TimedSpan> spans = new ArrayList<>();
+
+    /** By launch: whether it is queued in this call; and how many are not. */
+    private final boolean[] queued;
+
+    private int left;
     private GpuStream stream;
     private boolean multiplies;
     private int call;
-    private int next;
 
     public Launches(CopyList list, DevicePeers linked) {
         this.list = list;
         this.linked = linked;
         list.launches().forEach(launch -> spans.add(new TimedSpan()));
+        this.queued = new boolean[spans.size()];
     }
 
     /** Adds the products of the next launch, which are closed with this. */
@@ -43,40 +51,49 @@ public final class Launches implements AutoCloseable {
         call = ofCall;
         stream = on;
         multiplies = multiply;
-        next = 0;
+        Arrays.fill(queued, false);
+        left = queued.length;
     }
 
     boolean hasNext() {
-        return next < products.size();
+        return left > 0;
     }
 
-    /** Whether the next product could be queued. */
+    /** Whether a product could be queued: the first whose copies are. */
     boolean launchNext() {
-        if (!hasNext()) {
-            return false;
+        for (int i = 0; left > 0 && i < queued.length; i++) {
+            if (!queued[i] && linked.areQueued(list.launches().get(i).waits(), call)) {
+                launch(i);
+                return true;
+            }
         }
-        Launch launch = list.launches().get(next);
-        if (!linked.areQueued(launch.waits(), call)) {
-            return false;
-        }
+        return false;
+    }
+
+    private void launch(int index) {
+        Launch launch = list.launches().get(index);
         linked.awaitDone(launch.waits(), stream);
         if (multiplies) {
-            TimedSpan span = spans.get(next);
+            TimedSpan span = spans.get(index);
             span.begin(call, stream);
-            for (DeviceProduct product : products.get(next)) {
+            for (DeviceProduct product : products.get(index)) {
                 product.launch(call & 1, call, stream);
             }
             span.end(stream);
         }
-        int word = list.flags() + next;
+        int word = list.flags() + index;
         linked.raise(list.rank(), word, Raised.PRODUCT, launch.slot(), call, stream);
-        next++;
-        return true;
+        queued[index] = true;
+        left--;
     }
 
-    /** Blocks for the copies that the next product waits for; see {@link DevicePeers}. */
+    /** Blocks for the copies that the first product left waits for; see {@link DevicePeers}. */
     void awaitNext() {
-        linked.awaitQueued(list.launches().get(next).waits(), call);
+        int first = 0;
+        while (queued[first]) {
+            first++;
+        }
+        linked.awaitQueued(list.launches().get(first).waits(), call);
     }
 
     /** What was multiplied when, from the event at the call's begin on. */

@@ -11,6 +11,7 @@ import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.GatherSteps;
 import dev.weft.plan.Hosts;
+import dev.weft.plan.PlanWriter;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.Shards;
 import dev.weft.plan.step.StepPlan;
@@ -37,8 +38,20 @@ class LaunchesTest {
         Chunks chunks =
                 Chunks.byRows(
                         Shards.of(rows), COLS, chunkRows, chunkRows * (1 + random.nextInt(2)));
-        return Algorithm.pingPongRing()
-                .plans(chunks, 1 + random.nextInt(3), Hosts.one(rows.length));
+        PlanWriter ring =
+                random.nextBoolean()
+                        ? Algorithm.pingPongRing()
+                        : Algorithm.slicedRing(
+                                1 + random.nextInt(2), 1 + random.nextInt(2), random.nextBoolean());
+        return ring.plans(chunks, 1 + random.nextInt(3), Hosts.one(rows.length));
+    }
+
+    /** Two programs and one lane: a shard comes in two copies, one after the other. */
+    private static List<RankPlan> tutorial(int ranks, long shardRows) {
+        Chunks chunks =
+                Chunks.byRows(
+                        Shards.even(ranks * shardRows, ranks), COLS, shardRows / 2, shardRows / 2);
+        return Algorithm.slicedRing(2, 1, false).plans(chunks, 1, Hosts.one(ranks));
     }
 
     private static List<CopyList> lists(List<RankPlan> plans) {
@@ -101,6 +114,39 @@ class LaunchesTest {
         assertTrue(forwards > 1000, forwards + " forwards");
     }
 
+    @Test
+    void shardsOfManyRanksAndTwoProgramsAreMultipliedInOrder() {
+        for (int ranks : new int[] {4, 5, 16}) {
+            List<RankPlan> plans = tutorial(ranks, 8);
+            for (CopyList list : lists(plans)) {
+                assertEquals(
+                        plans.get(list.rank()).consumption().stream()
+                                .map(RankPlan.RowBlock::source)
+                                .distinct()
+                                .toList(),
+                        list.launches().stream().map(Launch::source).toList());
+            }
+            for (long seed = 0; seed < 10; seed++) {
+                new Group(plans, new Random(seed), ranks + " ranks, seed " + seed).run();
+            }
+        }
+    }
+
+    /** Where every shard has its own place, too: none waits for the end of another program. */
+    @Test
+    void productsOfAllProgramsAreTakenInTurn() {
+        Chunks chunks = Chunks.byRows(Shards.even(32, 4), COLS, 2, 2);
+        List<RankPlan> plans =
+                Algorithm.byPrograms(Algorithm.RING, 2).plans(chunks, 1, Hosts.one(4));
+        for (CopyList list : lists(plans)) {
+            assertEquals(
+                    plans.get(list.rank()).consumption().stream()
+                            .map(RankPlan.RowBlock::source)
+                            .toList(),
+                    list.ranges().stream().map(RowRange::source).toList());
+        }
+    }
+
     /** All ranks of a ring, their buffers as bytes. */
     private static final class Group {
         private final List<CopyList> lists;
@@ -110,7 +156,7 @@ class LaunchesTest {
         private final byte[][][] buffers;
         private final boolean[][] raised;
         private final int[][] nextCopy;
-        private final int[] nextLaunch;
+        private final boolean inOrder;
         private int forwards;
 
         Group(List<RankPlan> plans, Random random, String what) {
@@ -123,7 +169,7 @@ class LaunchesTest {
             this.buffers = new byte[ranks][2][];
             this.raised = new boolean[ranks][lists.getFirst().flags() + ranks];
             this.nextCopy = new int[ranks][];
-            this.nextLaunch = new int[ranks];
+            this.inOrder = random.nextBoolean();
             for (int rank = 0; rank < ranks; rank++) {
                 nextCopy[rank] = new int[lists.get(rank).lanes().size()];
                 for (int parity = 0; parity < 2; parity++) {
@@ -163,11 +209,17 @@ class LaunchesTest {
                             }
                         }
                     }
-                    if (nextLaunch[rank] < lists.get(rank).launches().size()) {
-                        more = true;
-                        Launch launch = lists.get(rank).launches().get(nextLaunch[rank]);
-                        if (areDone(launch.waits())) {
-                            possible.add(() -> multiply(rank, launch));
+                    List<Launch> launches = lists.get(rank).launches();
+                    for (int l = 0; l < launches.size(); l++) {
+                        int index = l;
+                        if (!launched(rank, index)) {
+                            more = true;
+                            if (areDone(launches.get(index).waits())) {
+                                possible.add(() -> multiply(rank, index));
+                            }
+                            if (inOrder) {
+                                break;
+                            }
                         }
                     }
                 }
@@ -199,8 +251,13 @@ class LaunchesTest {
             return buffers[rank][layout.buffer(rank, source, slot, 0)];
         }
 
-        private void multiply(int rank, Launch launch) {
+        private boolean launched(int rank, int index) {
+            return raised[rank][lists.get(rank).flags() + index];
+        }
+
+        private void multiply(int rank, int index) {
             CopyList list = lists.get(rank);
+            Launch launch = list.launches().get(index);
             int source = launch.source();
             byte[] from = buffer(rank, source, list.slots(lists.size())[source]);
             assertTrue(source == rank || launch.slot() == list.slots(lists.size())[source], what);
@@ -212,7 +269,7 @@ class LaunchesTest {
                     }
                 }
             }
-            raised[rank][list.flags() + nextLaunch[rank]++] = true;
+            raised[rank][list.flags() + index] = true;
         }
     }
 }
