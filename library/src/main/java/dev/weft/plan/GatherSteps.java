@@ -109,8 +109,10 @@ public final class GatherSteps {
                     .forEach(t -> steps.add(copy(plan, t, lane.index(), ++brought[t.to()])));
             workers.add(new Worker(Worker.Kind.MOVER, steps));
         }
-        if (plan.storage() == Storage.PING_PONG) {
-            workers.add(new Worker(Worker.Kind.MOVER, releases(plan)));
+        List<Step> releases = plan.storage() == Storage.PING_PONG ? releases(plan) : List.of();
+        if (!releases.isEmpty()) {
+            // Not a lane: the last of the steps that a release waits for ends it.
+            workers.add(new Worker(Worker.Kind.MOVER, releases));
         }
         List<List<Step>> programs = new ArrayList<>();
         for (int program = 0; program < plan.programs(); program++) {

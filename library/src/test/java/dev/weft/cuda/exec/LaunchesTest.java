@@ -66,6 +66,7 @@ class LaunchesTest {
         for (long seed = 0; seed < 200; seed++) {
             List<RankPlan> plans = plans(new Random(seed));
             for (CopyList list : lists(plans)) {
+                assertEquals(plans.get(list.rank()).lanes().size(), list.lanes().size());
                 Chunks chunks = plans.getFirst().chunks();
                 Shards shards = chunks.shards();
                 Set<Integer> sources = new HashSet<>();
