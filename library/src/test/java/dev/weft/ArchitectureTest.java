@@ -57,6 +57,7 @@ class ArchitectureTest {
                     entry(
                             "cuda..",
                             Set.of(
+                                    "exec..",
                                     "op..",
                                     "search",
                                     "sim",

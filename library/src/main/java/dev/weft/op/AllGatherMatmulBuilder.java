@@ -14,7 +14,6 @@ import dev.weft.gemm.PackedB;
 import dev.weft.op.exec.Description;
 import dev.weft.op.exec.Description.Feature;
 import dev.weft.op.exec.EpilogueSteps;
-import dev.weft.op.exec.OperatorMemory;
 import dev.weft.op.exec.OperatorTrial;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.GatherSteps;
@@ -350,12 +349,12 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
         long[] types = fabric.exchange(type.ordinal());
         Region region = fabric.allocate(2 * Matrix.contiguousBytes(type, m, n));
         regions.add(region);
-        Matrix[][] peers = new Matrix[OperatorMemory.HALVES][fabric.size()];
+        Matrix[][] peers = new Matrix[HostExecutor.COPIES][fabric.size()];
         for (int r = 0; r < fabric.size(); r++) {
             if (fabric.hosts().shareMemory(r, fabric.rank())) {
                 DType ofRank = DType.values()[Math.toIntExact(types[r])];
                 long bytes = Matrix.contiguousBytes(ofRank, m, cols[r]);
-                for (int half = 0; half < OperatorMemory.HALVES; half++) {
+                for (int half = 0; half < HostExecutor.COPIES; half++) {
                     MemorySegment data = region.part(r).asSlice(half * bytes, bytes);
                     peers[half][r] = new Matrix(data, ofRank, m, cols[r], cols[r]);
                 }

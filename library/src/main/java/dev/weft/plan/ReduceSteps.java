@@ -12,6 +12,11 @@ import java.util.stream.IntStream;
 /** Writes reductions as steps. Ranks without a part of K multiply nothing. */
 final class ReduceSteps {
 
+    /** The buffer of sums that a rank multiplies, and the one of whole sums that come to it. */
+    static final int SUMS = StepPlan.C + 1;
+
+    static final int WHOLE = StepPlan.C + 2;
+
     private final Reduction reduction;
     private final Reduction.Order order;
     private final Chunks chunks;

@@ -1,5 +1,6 @@
 package dev.weft.plan;
 
+import dev.weft.plan.step.Step;
 import dev.weft.plan.step.StepPlan;
 import java.util.List;
 import java.util.Locale;
@@ -93,6 +94,15 @@ public enum Reduction implements ReductionWriter {
         return 2 + rank;
     }
 
+    /** The slot that a copy of these plans goes to. */
+    public static int slotOf(Step.Copy copy) {
+        return switch (copy.to().buffer()) {
+            case ReduceSteps.SUMS -> PARTIAL;
+            case ReduceSteps.WHOLE -> WHOLE;
+            default -> slotOf(copy.from().rank());
+        };
+    }
+
     /** The ranks that have a part of K, in its order; the first rank if none has any. */
     static List<Integer> parts(Shards inner) {
         List<Integer> having =
@@ -177,7 +187,6 @@ public enum Reduction implements ReductionWriter {
      * Order#WHOLE}, owners multiply their rows over all of K; otherwise every rank multiplies its
      * part of K, and adds the parts of all ranks for the rows that it gets.
      */
-    @SuppressWarnings("exports")
     public static List<StepPlan> linkedSteps(
             Order order, Chunks chunks, Shards inner, boolean all) {
         return new LinkedReduceSteps(order, chunks, inner, all).plans();

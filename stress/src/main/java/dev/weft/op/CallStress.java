@@ -5,7 +5,6 @@ import static org.openjdk.jcstress.annotations.Expect.FORBIDDEN;
 
 import dev.weft.fabric.memory.Slots;
 import dev.weft.op.Operator.PendingCall;
-import dev.weft.op.exec.CallState;
 import dev.weft.op.exec.Team;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Shards;
@@ -13,60 +12,16 @@ import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
 import org.openjdk.jcstress.annotations.Actor;
-import org.openjdk.jcstress.annotations.Arbiter;
 import org.openjdk.jcstress.annotations.JCStressTest;
 import org.openjdk.jcstress.annotations.Outcome;
 import org.openjdk.jcstress.annotations.State;
 import org.openjdk.jcstress.infra.results.II_Result;
 import org.openjdk.jcstress.infra.results.I_Result;
 
-/**
- * The threads of one call: who takes which piece of a block, and who sees what when a round or a
- * call is done.
- */
+/** The threads of one call: who sees what when a round or a call is done. */
 public final class CallStress {
 
     private CallStress() {}
-
-    /** Workers share the consumption order: each piece of a block is taken by one of them. */
-    @JCStressTest
-    @Outcome(id = "8", expect = ACCEPTABLE, desc = "Every piece was taken once.")
-    @Outcome(expect = FORBIDDEN, desc = "A piece was taken twice, or not at all.")
-    @State
-    public static class NextPiece {
-
-        private static final int PIECES = 8;
-
-        private final CallState state = new CallState(1);
-
-        /** By worker and piece. */
-        private final int[][] taken = new int[2][PIECES];
-
-        @Actor
-        public void compute0() {
-            take(taken[0]);
-        }
-
-        @Actor
-        public void compute1() {
-            take(taken[1]);
-        }
-
-        private void take(int[] pieces) {
-            for (int i = state.nextPiece[0].getAndIncrement();
-                    i < PIECES;
-                    i = state.nextPiece[0].getAndIncrement()) {
-                pieces[i]++;
-            }
-        }
-
-        @Arbiter
-        public void count(I_Result r) {
-            for (int i = 0; i < PIECES; i++) {
-                r.r1 += taken[0][i] + taken[1][i] == 1 ? 1 : 0;
-            }
-        }
-    }
 
     /**
      * Two rounds of a team of two: its tasks see what was written before the start, and who awaits

@@ -8,7 +8,6 @@ import dev.weft.fabric.memory.Slots;
 import dev.weft.fabric.transport.ChunkMover;
 import dev.weft.fabric.transport.Move;
 import dev.weft.fabric.transport.Region;
-import dev.weft.op.exec.Summaries;
 import java.lang.foreign.ValueLayout;
 import org.openjdk.jcstress.annotations.Actor;
 import org.openjdk.jcstress.annotations.JCStressTest;
@@ -59,14 +58,14 @@ public class SummaryCounterStress extends Experiment {
     public void lane() {
         for (int i = 0; i < CHUNKS; i++) {
             MEMORY.part(0).set(ValueLayout.JAVA_LONG, row(i), epoch);
-            MOVER.move(i, moves[i], epoch, Summaries.value(epoch, i + 1, CHUNKS));
+            MOVER.move(i, moves[i], epoch, value(i + 1));
         }
     }
 
     @Actor
     public void compute(II_Result r) {
         int place = CHUNKS;
-        while (place > 0 && !reached(COUNTER + at, Summaries.value(epoch, place, CHUNKS))) {
+        while (place > 0 && !reached(COUNTER + at, value(place))) {
             place--;
         }
         r.r1 = place;
@@ -75,6 +74,11 @@ public class SummaryCounterStress extends Experiment {
             chunks++;
         }
         r.r2 = chunks;
+    }
+
+    /** The counter's value once so many chunks of the call have come. */
+    private int value(int place) {
+        return (epoch - 1) * CHUNKS + place;
     }
 
     private static boolean reached(long word, int value) {

@@ -244,7 +244,7 @@ final class CopyListWriter {
     }
 
     /** The rank whose shard has this row of gathered A. */
-    private static int source(long row, Shards shards) {
+    static int source(long row, Shards shards) {
         int source = 0;
         while (source < shards.ranks() - 1 && row >= shards.firstRow(source + 1)) {
             source++;

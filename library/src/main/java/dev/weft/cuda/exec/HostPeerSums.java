@@ -3,13 +3,17 @@ package dev.weft.cuda.exec;
 import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.exec.SumCopyList.Move;
 import dev.weft.cuda.kernel.PinnedBuffer;
-import dev.weft.plan.Reduction;
+import dev.weft.plan.step.Step;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
+import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
-import java.util.stream.Stream;
+import java.util.TreeMap;
+import java.util.function.ToIntFunction;
 
 /**
  * Peers that are host memory alone: what they would send lies there, and what they get goes there.
@@ -17,29 +21,23 @@ import java.util.stream.Stream;
 public final class HostPeerSums implements SumExchange {
 
     private final List<PinnedBuffer> memory = new ArrayList<>();
+    private final ToIntFunction<Step.Copy> slots;
 
-    /** By product and slot; null if nothing comes or goes there. */
-    private final Matrix[][] incoming;
+    /** By product and slot. */
+    private final List<Map<Integer, Matrix>> incoming = new ArrayList<>();
 
-    private final Matrix[][] outgoing;
-    private final DType partType;
+    private final List<Map<Integer, Matrix>> outgoing = new ArrayList<>();
 
     /**
      * @param columns of each product
-     * @param partType of sums that are added
+     * @param slots the number by which a caller knows where a copy goes at its receiver
      */
-    public HostPeerSums(SumCopyList list, List<Long> columns, DType partType, int ranks) {
-        int slots = Reduction.slotOf(ranks);
-        this.partType = partType;
-        this.incoming = new Matrix[columns.size()][slots];
-        this.outgoing = new Matrix[columns.size()][slots];
-        List<Move> sent = Stream.concat(list.out().stream(), list.late().stream()).toList();
+    public HostPeerSums(SumCopyList list, List<Long> columns, ToIntFunction<Step.Copy> slots) {
+        this.slots = slots;
         try {
-            for (int i = 0; i < columns.size(); i++) {
-                for (int slot = 0; slot < slots; slot++) {
-                    incoming[i][slot] = allocate(slot, list.in(), columns.get(i));
-                    outgoing[i][slot] = allocate(slot, sent, columns.get(i));
-                }
+            for (long cols : columns) {
+                incoming.add(allocate(list.in(), cols, list));
+                outgoing.add(allocate(list.leaving().toList(), cols, list));
             }
         } catch (RuntimeException | Error e) {
             close();
@@ -48,30 +46,34 @@ public final class HostPeerSums implements SumExchange {
     }
 
     /** All rows up to the last that is moved, so that rows have the numbers that they have in C. */
-    private Matrix allocate(int slot, List<Move> moves, long cols) {
-        long rows =
-                moves.stream()
-                        .filter(move -> move.slot() == slot)
-                        .mapToLong(move -> move.row() + move.rows())
-                        .max()
-                        .orElse(0);
-        if (rows == 0) {
-            return null;
+    private Map<Integer, Matrix> allocate(List<Move> moves, long cols, SumCopyList list) {
+        Map<Integer, Long> rows = new TreeMap<>();
+        Map<Integer, DType> types = new HashMap<>();
+        for (Move move : moves) {
+            int slot = slots.applyAsInt(move.copy());
+            rows.merge(slot, move.row() + move.rows(), Math::max);
+            types.put(slot, list.type(move.part().buffer()));
         }
-        DType type = slot < Reduction.slotOf(0) ? DType.FP32 : partType;
-        long pitch = DeviceMatrix.alignedPitch(type, cols);
-        memory.add(PinnedBuffer.allocate(rows * pitch * type.bytes()));
-        return new Matrix(memory.getLast().segment(), type, rows, cols, pitch);
+        Map<Integer, Matrix> matrices = new HashMap<>();
+        rows.forEach(
+                (slot, count) -> {
+                    DType type = types.get(slot);
+                    long pitch = DeviceMatrix.alignedPitch(type, cols);
+                    memory.add(PinnedBuffer.allocate(count * pitch * type.bytes()));
+                    MemorySegment data = memory.getLast().segment();
+                    matrices.put(slot, new Matrix(data, type, count, cols, pitch));
+                });
+        return matrices;
     }
 
     /** What peers send this rank in a slot, [M or fewer, N]; to be written between calls. */
     public Optional<Matrix> incoming(int product, int slot) {
-        return Optional.ofNullable(incoming[product][slot]);
+        return Optional.ofNullable(incoming.get(product).get(slot));
     }
 
     /** What this rank has sent to a peer's slot. */
     public Optional<Matrix> outgoing(int product, int slot) {
-        return Optional.ofNullable(outgoing[product][slot]);
+        return Optional.ofNullable(outgoing.get(product).get(slot));
     }
 
     @Override
@@ -81,15 +83,16 @@ public final class HostPeerSums implements SumExchange {
 
     @Override
     public Place incoming(Move move, int call) {
-        return place(incoming[move.product()][move.slot()], move);
+        return place(incoming, move);
     }
 
     @Override
     public Place outgoing(Move move, int call) {
-        return place(outgoing[move.product()][move.slot()], move);
+        return place(outgoing, move);
     }
 
-    private static Place place(Matrix host, Move move) {
+    private Place place(List<Map<Integer, Matrix>> all, Move move) {
+        Matrix host = all.get(move.product()).get(slots.applyAsInt(move.copy()));
         return new Place(
                 host.data().address() + host.offset(move.row(), move.col()),
                 host.rowPitch() * host.dtype().bytes());

@@ -3,8 +3,8 @@ package dev.weft.cuda.exec;
 import dev.weft.cuda.DeviceBuffer;
 import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.GpuStream;
+import dev.weft.cuda.exec.SumCopyList.Made;
 import dev.weft.cuda.exec.SumCopyList.Move;
-import dev.weft.cuda.exec.SumCopyList.Parts;
 import dev.weft.cuda.kernel.DeviceEpilogue;
 import dev.weft.cuda.kernel.DeviceEvent;
 import dev.weft.cuda.kernel.GatedKernel;
@@ -17,8 +17,9 @@ import dev.weft.fabric.FailureReport;
 import dev.weft.ffi.CudaStreams;
 import dev.weft.op.Operator.View;
 import dev.weft.op.Timeline;
-import dev.weft.plan.RankPlan;
-import dev.weft.plan.Reduction;
+import dev.weft.plan.Chunks;
+import dev.weft.plan.step.Part;
+import dev.weft.plan.step.StepPlan;
 import dev.weft.tensor.DType;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -53,24 +54,19 @@ public final class HostSums implements SumRun {
     /** By product: copies to this rank that bring what it, or one before it, starts from. */
     private final int[] startingSums;
 
-    /** Copies to this rank before those of whole sums. */
-    private final int beforeWhole;
-
-    private final int slots;
     private final long flags;
     private final long counters;
     private final int[] perCall;
     private final List<AutoCloseable> owned = new ArrayList<>();
 
-    /** By product and slot; null where nothing is. */
+    /** By product and buffer of the plan; null where nothing is. */
     private final DeviceMatrix[][] sums;
 
-    private final long[] firstRows;
     private final List<DeviceMatrix> results = new ArrayList<>();
     private final List<GatedProduct> products = new ArrayList<>();
     private final List<GatedProduct> ready = new ArrayList<>();
-    private final List<Made> added = new ArrayList<>();
-    private final List<Made> finished = new ArrayList<>();
+    private final List<Launched> added = new ArrayList<>();
+    private final List<Launched> finished = new ArrayList<>();
     private final List<GpuStream> in = List.of(GpuStream.urgent(), GpuStream.urgent());
     private final List<GpuStream> out = List.of(GpuStream.urgent(), GpuStream.urgent());
     private final DeviceEvent entered = new DeviceEvent();
@@ -92,14 +88,18 @@ public final class HostSums implements SumRun {
     private int launched;
 
     /** Rows that are made once a flag is raised, or at once if it is -1. */
-    private record Made(DeviceEpilogue.Rows rows, int flag) {}
+    private record Launched(DeviceEpilogue.Rows rows, int flag) {}
 
     /**
+     * @param chunks what timelines call the rows
+     * @param productFirst whether nothing moves before all is multiplied
      * @param exchange closed with this
      * @param buffers with a word for each flag, and behind them one for each counter
      */
     public HostSums(
-            RankPlan plan,
+            int rank,
+            Chunks chunks,
+            boolean productFirst,
             SumCopyList list,
             SumExchange exchange,
             Factors factors,
@@ -108,19 +108,16 @@ public final class HostSums implements SumRun {
             long deadlineNs) {
         this.list = list;
         this.exchange = exchange;
-        this.productFirst = plan.pacing().gatherFirst();
-        this.slots = Reduction.slotOf(plan.ranks());
+        this.productFirst = productFirst;
         this.flags = buffers.flags();
         this.counters = flags + 4L * list.origins().size();
         this.perCall = new int[list.counters()];
         int count = factors.sides().size();
-        this.beforeWhole = list.inBeforeWhole();
         this.startingSums = new int[count];
         Arrays.setAll(startingSums, product -> list.inOfProducts(product + 1));
-        this.sums = new DeviceMatrix[count][slots];
-        this.firstRows = new long[slots];
+        this.sums = new DeviceMatrix[count][list.buffers().size()];
         GatedKernel first = factors.kernels().getFirst();
-        this.told = new SumTimeline(plan, list, factors.partType(), exchange.isStaged(), first);
+        this.told = new SumTimeline(rank, chunks, list, exchange.isStaged(), first);
         owned.add(told);
         Arrays.setAll(ends, i -> timed ? DeviceEvent.timed() : new DeviceEvent());
         try (GpuStream stream = GpuStream.create()) {
@@ -147,19 +144,17 @@ public final class HostSums implements SumRun {
     }
 
     private void allocate(int i, Factors factors, GpuStream stream) {
-        for (int slot = 0; slot < slots; slot++) {
-            long[] rows = list.rowsOf(slot);
-            firstRows[slot] = rows[0];
-            if (rows[1] > 0) {
-                DType type = slot == Reduction.WHOLE ? DType.FP32 : factors.partType();
-                sums[i][slot] = matrix(type, rows[1], factors.columns().get(i), stream);
+        for (int buffer = StepPlan.C + 1; buffer < sums[i].length; buffer++) {
+            long rows = list.buffers().get(buffer).rows();
+            if (rows > 0) {
+                sums[i][buffer] = matrix(list.type(buffer), rows, factors.columns().get(i), stream);
             }
         }
     }
 
     private void multiply(int i, Factors factors, CudaBuffers buffers, long deadlineNs) {
         GatedKernel kernel = factors.kernels().get(i);
-        DeviceMatrix c = sums[i][Reduction.PARTIAL];
+        DeviceMatrix c = sums[i][list.sums()];
         boolean starts = list.blocks().get(i).getFirst().flag() >= 0;
         TileSchedule gated = TileSchedule.ofSums(list.blocks().get(i), kernel.shape());
         List<RowRange> all = List.of(new RowRange(0, 0, 0, c.rows(), List.of(), false));
@@ -204,53 +199,66 @@ public final class HostSums implements SumRun {
 
     /** The rows of a result: made of sums, or those themselves if nothing is left to do. */
     private void result(int i, long n, Finish finish, GpuStream stream) {
-        List<Parts> parts = list.results();
-        boolean inPlace =
-                finish.epilogue() == null
-                        && list.late().isEmpty()
-                        && parts.stream()
-                                .flatMap(part -> part.slots().stream())
-                                .allMatch(slot -> sums[i][slot].dtype() == finish.type())
-                        && parts.stream().allMatch(part -> part.slots().size() == 1)
-                        && parts.stream().map(Parts::slots).distinct().count() == 1;
-        if (inPlace) {
-            int slot = parts.getFirst().slots().getFirst();
-            long first = finish.firstRow() - firstRows[slot];
-            results.add(sums[i][slot].rows(first, finish.rows()));
+        if (finish.epilogue() == null && isInPlace(finish.type())) {
+            Made first = list.results().getFirst();
+            Part part = first.parts().getFirst();
+            long row = part.firstRow() - first.into().firstRow();
+            results.add(sums[i][part.buffer()].rows(row, finish.rows()));
             return;
         }
         DeviceMatrix result = matrix(finish.type(), finish.rows(), n, stream);
         results.add(result);
-        for (Parts part : parts) {
-            long first = part.row() - finish.firstRow();
-            List<DeviceMatrix> from = summed(i, part, finish.adding());
-            List<DeviceMatrix> second =
-                    finish.joins() ? summed(i + 1, part, finish.adding()) : List.of();
-            int flag = part.flags().get(finish.joins() ? i + 1 : i);
+        for (Made made : list.added()) {
+            for (int p = i; p <= (finish.joins() ? i + 1 : i); p++) {
+                DeviceEpilogue.Rows rows =
+                        finish.adding().rows(p, parts(p, made), List.of(), at(p, made.into()), 0);
+                added.add(new Launched(rows, made.flags().get(p)));
+                told.makes(made.row(), made.into().rows(), true, rows);
+                owned.add(rows);
+            }
+        }
+        for (Made made : list.results()) {
+            Part into = made.into();
             DeviceEpilogue.Rows rows =
-                    finish.last().rows(i, from, second, result.rows(first, part.rows()), first);
-            finished.add(new Made(rows, flag));
-            told.makes(part.row(), part.rows(), false, rows);
+                    finish.last()
+                            .rows(
+                                    i,
+                                    parts(i, made),
+                                    finish.joins() ? parts(i + 1, made) : List.of(),
+                                    result.rows(into.firstRow(), into.rows()),
+                                    into.firstRow());
+            finished.add(new Launched(rows, made.flags().get(finish.joins() ? i + 1 : i)));
+            told.makes(made.row(), into.rows(), false, rows);
             owned.add(rows);
         }
     }
 
-    /** What a result is made of: the parts, or their sum where that is sent to others as well. */
-    private List<DeviceMatrix> summed(int i, Parts part, DeviceEpilogue adding) {
-        List<DeviceMatrix> from = part.slots().stream().map(slot -> at(i, part, slot)).toList();
-        if (list.late().isEmpty() || part.slots().equals(List.of(Reduction.WHOLE))) {
-            return from;
-        }
-        DeviceMatrix whole = at(i, part, Reduction.WHOLE);
-        DeviceEpilogue.Rows rows = adding.rows(i, from, List.of(), whole, 0);
-        added.add(new Made(rows, part.flags().get(i)));
-        told.makes(part.row(), part.rows(), true, rows);
-        owned.add(rows);
-        return List.of(whole);
+    /** Whether the sums of a buffer are the result as they are. */
+    private boolean isInPlace(DType type) {
+        List<Made> all = list.results();
+        return list.late().isEmpty()
+                && list.added().isEmpty()
+                && !all.isEmpty()
+                && all.stream().allMatch(made -> made.parts().size() == 1)
+                && all.stream()
+                                .map(
+                                        made -> {
+                                            Part part = made.parts().getFirst();
+                                            long shift = part.firstRow() - made.into().firstRow();
+                                            return List.of((long) part.buffer(), shift);
+                                        })
+                                .distinct()
+                                .count()
+                        == 1
+                && list.type(all.getFirst().parts().getFirst().buffer()) == type;
     }
 
-    private DeviceMatrix at(int i, Parts part, int slot) {
-        return sums[i][slot].rows(part.row() - firstRows[slot], part.rows());
+    private List<DeviceMatrix> parts(int i, Made made) {
+        return made.parts().stream().map(part -> at(i, part)).toList();
+    }
+
+    private DeviceMatrix at(int i, Part part) {
+        return sums[i][part.buffer()].rows(part.firstRow(), part.rows());
     }
 
     @Override
@@ -285,7 +293,7 @@ public final class HostSums implements SumRun {
             events.gathered(call, stream);
             enter(stream);
         }
-        move(beforeWhole, call, counts);
+        move(list.beforeWhole(), call, counts);
         if (multiplies) {
             added.forEach(made -> make(made, call, stream));
             if (!list.late().isEmpty()) {
@@ -323,7 +331,7 @@ public final class HostSums implements SumRun {
             for (; most > 0 && canSend(); most--) {
                 GpuStream on = out.get(sent & 1);
                 Move move = list.out().get(sent++);
-                if (awaits || move.fromSlot() != Reduction.PARTIAL) {
+                if (awaits || !list.isMultiplied(move)) {
                     await(move, call, on);
                 }
                 send(move, call, on);
@@ -344,7 +352,7 @@ public final class HostSums implements SumRun {
     }
 
     private void await(Move move, int call, GpuStream on) {
-        if (move.fromSlot() == Reduction.PARTIAL) {
+        if (list.isMultiplied(move)) {
             // Acquire: pairs with the tiles' release in countStored.
             int target = counted * perCall[move.word()];
             CudaStreams.waitValue32(on.handle(), counters + 4L * move.word(), target);
@@ -359,9 +367,9 @@ public final class HostSums implements SumRun {
             GpuStream on = in.get(brought & 1);
             exchange.awaitArrival(move, call);
             SumExchange.Place from = exchange.incoming(move, call);
-            DeviceMatrix to = sums[move.product()][move.slot()];
+            DeviceMatrix to = sums[move.product()][move.part().buffer()];
             Copies.copyRows(
-                    to.at(move.row() - firstRows[move.slot()], move.col()),
+                    to.at(move.part().firstRow(), move.col()),
                     to.pitchBytes(),
                     from.address(),
                     from.pitchBytes(),
@@ -373,12 +381,12 @@ public final class HostSums implements SumRun {
     }
 
     private void send(Move move, int call, GpuStream on) {
-        DeviceMatrix from = sums[move.product()][move.fromSlot()];
+        DeviceMatrix from = sums[move.product()][move.part().buffer()];
         SumExchange.Place to = exchange.outgoing(move, call);
         Copies.copyRows(
                 to.address(),
                 to.pitchBytes(),
-                from.at(move.row() - firstRows[move.fromSlot()], move.col()),
+                from.at(move.part().firstRow(), move.col()),
                 from.pitchBytes(),
                 move.cols() * from.dtype().bytes(),
                 move.rows(),
@@ -386,7 +394,7 @@ public final class HostSums implements SumRun {
         exchange.copiedOut(call, on);
     }
 
-    private void make(Made made, int call, GpuStream stream) {
+    private void make(Launched made, int call, GpuStream stream) {
         // The last copy of each of the two streams: all others have ended by then.
         for (int flag = Math.max(0, made.flag() - 1); flag <= made.flag(); flag++) {
             CudaStreams.waitValue32(stream.handle(), flags + 4L * flag, call);
@@ -446,7 +454,7 @@ public final class HostSums implements SumRun {
 
     @Override
     public int copies() {
-        return list.in().size() + list.out().size() + list.late().size();
+        return list.in().size() + (int) list.leaving().count();
     }
 
     @Override

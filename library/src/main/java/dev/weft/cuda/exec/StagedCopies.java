@@ -1,29 +1,21 @@
 package dev.weft.cuda.exec;
 
-import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.Gpu;
 import dev.weft.cuda.GpuStream;
 import dev.weft.cuda.kernel.DeviceEvent;
+import dev.weft.cuda.kernel.RowRange;
+import dev.weft.cuda.kernel.RowRange.Piece;
+import dev.weft.exec.host.HostLanes;
 import dev.weft.fabric.FailureReport;
 import dev.weft.fabric.transport.Awaited;
-import dev.weft.fabric.transport.RowGather;
-import dev.weft.fabric.transport.Transport;
 import dev.weft.ffi.CudaStreams;
-import dev.weft.op.Operator.View;
 import dev.weft.op.Timeline;
-import dev.weft.op.exec.GatherWorker;
-import dev.weft.op.exec.LaneCall;
-import dev.weft.op.exec.LaneWorker;
-import dev.weft.op.exec.OperatorMemory;
-import dev.weft.op.exec.SpanLog;
-import dev.weft.op.exec.Team;
-import dev.weft.op.exec.Workspace;
 import dev.weft.plan.Chunk;
-import dev.weft.plan.RankPlan;
-import dev.weft.plan.RankPlan.Lane;
-import dev.weft.plan.RankPlan.RowBlock;
-import dev.weft.plan.RankPlan.Transfer;
-import dev.weft.tensor.DType;
+import dev.weft.plan.Chunks;
+import dev.weft.plan.step.Part;
+import dev.weft.plan.step.Step;
+import dev.weft.plan.step.StepPlan;
+import dev.weft.tensor.Matrix;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Comparator;
@@ -54,18 +46,18 @@ public final class StagedCopies implements Copies {
 
     private final Gpu gpu;
     private final StagedPeers peers;
-    private final Transport fabric;
-    private final OperatorMemory memory;
-    private final Workspace workspace;
+    private final HostLanes lanes;
     private final int rank;
     private final long pitchBytes;
     private final long elementBytes;
     private final Chunk[] own;
-    private final List<Transfer> arrivals;
-    private final Chunk[] arriving;
+    private final long ownRow;
+
+    /** What arrives, in the order in which it is multiplied. */
+    private final Step.Copy[] arrivals;
+
+    private final int[] flags;
     private final Awaited[] awaited;
-    private final RowGather rowGather;
-    private final boolean fetched;
     private final long productNs;
     private final Runnable heartbeat;
     private final GpuStream out = GpuStream.urgent();
@@ -83,141 +75,114 @@ public final class StagedCopies implements Copies {
     /** By flag: its chunk's turn among those that arrive. */
     private final int[] turns;
 
-    private final List<LaneWorker> lanes = new ArrayList<>();
-    private final List<SpanLog> logs = new ArrayList<>();
-    private final Team team;
     private final CallFailure failure;
     private volatile boolean closing;
     private int next;
+    private int begun;
 
     /**
-     * @param fetched whether other ranks get rows, and so must know when they are staged
+     * @param lanes between the ranks' host memories; closed with this
+     * @param steps of all ranks
      * @param arrivalsAwaited whether {@link #awaitArrival} will be called
      * @param productNs the longest time that a call's product may take
      */
     public StagedCopies(
             Gpu gpu,
             StagedPeers peers,
-            OperatorMemory memory,
-            RankPlan plan,
-            DType dtype,
-            boolean fetched,
+            HostLanes lanes,
+            List<StepPlan> steps,
+            CopyList list,
+            Chunks chunks,
+            DeviceLayout layout,
             boolean arrivalsAwaited,
             long productNs) {
         this.gpu = gpu;
         this.peers = peers;
-        this.fabric = peers.fabric();
-        this.failure = new CallFailure(fabric);
-        this.memory = memory;
-        this.workspace = Workspace.of(plan, fabric, memory, false);
-        this.rank = plan.rank();
-        this.elementBytes = dtype.bytes();
-        this.pitchBytes = DeviceMatrix.alignedPitch(dtype, plan.chunks().cols()) * elementBytes;
+        this.lanes = lanes;
+        this.rank = list.rank();
+        this.failure = new CallFailure(peers.fabric());
+        this.elementBytes = layout.dtype().bytes();
+        this.pitchBytes = layout.pitchBytes();
         this.productNs = productNs;
         // Made once: waiting allocates nothing.
-        this.heartbeat = fabric::worked;
-        this.own = new Chunk[plan.chunks().count(rank)];
-        Arrays.setAll(own, c -> plan.chunks().chunk(rank, c));
-        this.arrivals = arrivals(plan);
-        this.arriving = new Chunk[arrivals.size()];
-        this.awaited = new Awaited[arrivals.size()];
-        this.arrived = new DeviceEvent[plan.chunks().total()];
-        this.turns = new int[plan.chunks().total()];
-        for (int i = 0; i < arriving.length; i++) {
-            Transfer transfer = arrivals.get(i);
-            arriving[i] = plan.chunks().chunk(transfer.source(), transfer.chunk());
-            awaited[i] = workspace.arrivals().of(transfer.source(), transfer.chunk());
-            turns[transfer.tag()] = i;
+        this.heartbeat = peers.fabric()::worked;
+        this.own = new Chunk[chunks.count(rank)];
+        Arrays.setAll(own, c -> chunks.chunk(rank, c));
+        this.ownRow = chunks.shards().firstRow(rank);
+        this.arrivals = arrivals(steps, list, chunks).toArray(Step.Copy[]::new);
+        this.flags = new int[arrivals.length];
+        this.awaited = new Awaited[arrivals.length];
+        this.arrived = new DeviceEvent[list.flags()];
+        this.turns = new int[list.flags()];
+        for (int i = 0; i < arrivals.length; i++) {
+            int flag = CopyListWriter.flag(arrivals[i], chunks);
+            flags[i] = flag;
+            turns[flag] = i;
+            awaited[i] = lanes.arrival(arrivals[i]);
             if (arrivalsAwaited) {
-                arrived[transfer.tag()] = new DeviceEvent();
+                arrived[flag] = new DeviceEvent();
             }
         }
         this.staged = new DeviceEvent[own.length];
         Arrays.setAll(staged, c -> new DeviceEvent());
-        this.rowGather = plan.pacing().anyGather() ? fabric.rowGather() : null;
-        this.fetched = fetched || rowGather != null;
-        String name = "weft-" + fabric.worldRank(rank);
-        this.team = new Team(name, tasks(plan), task -> {}, failure::failed);
-    }
-
-    private Runnable[] tasks(RankPlan plan) {
-        List<Runnable> tasks = new ArrayList<>();
-        if (rowGather != null) {
-            GatherWorker gather = new GatherWorker(rowGather, workspace);
-            logs.add(gather.log());
-            // In one thread: what it tells of must have left before the fabric is busy gathering.
-            tasks.add(new Named("gather", () -> stageAnd(gather)));
-        } else {
-            tasks.add(new Named("stage", () -> stageAnd(() -> {})));
-            for (Lane lane : plan.lanes()) {
-                lanes.add(new LaneWorker(lane, workspace));
-                logs.add(lanes.getLast().log());
-                tasks.add(lanes.getLast());
-            }
-        }
-        return tasks.toArray(Runnable[]::new);
-    }
-
-    /** A task that its thread is named after. */
-    private record Named(String name, Runnable task) implements Runnable {
-
-        @Override
-        public void run() {
-            task.run();
-        }
-
-        @Override
-        public String toString() {
-            return name;
-        }
+        lanes.start(this::stage, failure::failed);
     }
 
     /** In the order in which rows are multiplied; where that comes last, in that of the lanes. */
-    public static List<Transfer> arrivals(RankPlan plan) {
-        List<Transfer> all = new ArrayList<>();
-        plan.arrivals().forEach(lane -> all.addAll(lane.transfers()));
-        if (!plan.pacing().gatherFirst()) {
-            int[] turns = new int[plan.chunks().total()];
-            int turn = 0;
-            // From the end: a chunk has the turn of the first of its blocks.
-            for (RowBlock block : plan.consumption().reversed()) {
-                for (int c = block.chunkCount() - 1; c >= 0; c--) {
-                    turns[plan.chunks().tag(block.source(), block.firstChunk() + c)] = --turn;
-                }
-            }
-            all.sort(Comparator.comparingInt(transfer -> turns[transfer.tag()]));
+    static List<Step.Copy> arrivals(List<StepPlan> steps, CopyList list, Chunks chunks) {
+        List<Step.Copy> all = new ArrayList<>();
+        for (StepPlan plan : steps) {
+            plan.workers().stream()
+                    .flatMap(worker -> worker.steps().stream())
+                    .filter(step -> step instanceof Step.Copy)
+                    .map(step -> (Step.Copy) step)
+                    .filter(copy -> copy.to().rank() == list.rank())
+                    .forEach(all::add);
         }
-        return List.copyOf(all);
+        int[] turns = new int[list.flags()];
+        int turn = 0;
+        // From the end: a chunk has the turn of the first of its blocks.
+        for (RowRange range : list.ranges().reversed()) {
+            for (Piece piece : range.pieces().reversed()) {
+                turns[piece.flag()] = --turn;
+            }
+        }
+        all.sort(Comparator.comparingInt(copy -> turns[CopyListWriter.flag(copy, chunks)]));
+        return all;
     }
 
     /** Out and in. */
     @Override
     public int count() {
-        return own.length + arriving.length;
+        return own.length + arrivals.length;
     }
 
     @Override
     public void begin(int call, GpuStream stream) {
-        int parity = call & 1;
         entered.record(stream);
         entered.join(out);
+        Matrix host = lanes.matrix(StepPlan.A, call);
+        long device = peers.buffer(rank, call & 1);
         for (int c = 0; c < own.length; c++) {
-            copy(
-                    memory.shard(rank, call).data().address() + memory.inShard(own[c]),
-                    peers.buffer(rank, parity) + memory.inLanding(own[c]),
-                    own[c],
+            Chunk chunk = own[c];
+            Copies.copyRows(
+                    host.data().address() + host.offset(chunk.firstRow(), chunk.firstCol()),
+                    host.rowPitch() * elementBytes,
+                    device + at(ownRow + chunk.firstRow(), chunk.firstCol()),
+                    pitchBytes,
+                    chunk.cols() * elementBytes,
+                    chunk.rows(),
                     out);
             staged[c].record(out);
         }
         next = 0;
-        workspace.state().call = call;
-        workspace.state().view = View.PIPELINED;
-        team.start();
+        begun = call;
+        lanes.begin(call);
     }
 
-    private void copy(long to, long from, Chunk chunk, GpuStream on) {
-        long width = chunk.cols() * elementBytes;
-        Copies.copyRows(to, pitchBytes, from, pitchBytes, width, chunk.rows(), on);
+    /** The offset of an element of gathered A on the device. */
+    private long at(long row, long col) {
+        return row * pitchBytes + col * elementBytes;
     }
 
     @Override
@@ -226,8 +191,7 @@ public final class StagedCopies implements Copies {
     }
 
     /** On a thread of its own: tells of chunks that have come to host memory. */
-    private void stageAnd(Runnable then) {
-        int call = workspace.state().call;
+    private void stage() {
         gpu.bind();
         // The product of the call before may come first, and peers must know that this rank lives.
         entered.isDoneWithin(productNs, heartbeat);
@@ -237,56 +201,53 @@ public final class StagedCopies implements Copies {
                     return;
                 }
             }
-            // Release: pairs with the acquire of lanes, here or on the ranks that fetch.
-            int value = memory.ready(call, rank, c);
-            if (fetched) {
-                fabric.publish(memory.region(), OperatorMemory.STAGED_AT, value);
-            } else {
-                fabric.signal(memory.region(), rank, OperatorMemory.STAGED_AT, value);
-            }
-            fabric.worked();
+            lanes.staged(c);
         }
-        then.run();
     }
 
     @Override
     public void issueRest(int call) {
-        while (next < arriving.length) {
+        while (next < arrivals.length) {
             issueNext(call);
         }
-        team.await();
+        lanes.await();
         failure.check();
     }
 
     private void issueNext(int call) {
-        Chunk chunk = arriving[next];
-        int tag = arrivals.get(next).tag();
-        long flag = memory.flagAt(chunk.source(), chunk.index());
+        Step.Copy copy = arrivals[next];
         try {
-            fabric.await(memory.region(), rank, flag, call, awaited[next]);
+            lanes.await(copy.signal(), awaited[next]);
         } catch (RuntimeException e) {
             failure.failed(e);
             throw failure.cause();
         }
-        long at = memory.inLanding(chunk);
-        long landed = memory.gathered(rank, call).data().address();
-        copy(peers.buffer(rank, call & 1) + at, landed + at, chunk, in);
-        CudaStreams.writeValue32(in.handle(), peers.flags(rank) + 4L * tag, call);
-        if (arrived[tag] != null) {
-            arrived[tag].record(in);
+        Part to = copy.to();
+        Matrix host = lanes.matrix(to.buffer(), call);
+        Copies.copyRows(
+                peers.buffer(rank, call & 1) + at(to.firstRow(), to.firstCol()),
+                pitchBytes,
+                host.data().address() + host.offset(to.firstRow(), to.firstCol()),
+                host.rowPitch() * elementBytes,
+                to.cols() * elementBytes,
+                to.rows(),
+                in);
+        int flag = flags[next];
+        CudaStreams.writeValue32(in.handle(), peers.flags(rank) + 4L * flag, call);
+        if (arrived[flag] != null) {
+            arrived[flag].record(in);
         }
         next++;
     }
 
     @Override
     public List<FailureReport.Sent> sent(int call) {
-        boolean begun = workspace.state().call == call;
-        return begun ? new LaneCall(workspace, lanes).sent() : List.of();
+        return begun == call ? lanes.sent() : List.of();
     }
 
     @Override
     public List<Timeline.Track> tracks(long startNs) {
-        return logs.stream().map(log -> log.track(startNs)).toList();
+        return lanes.tracks(startNs);
     }
 
     @Override
@@ -314,12 +275,7 @@ public final class StagedCopies implements Copies {
     @Override
     public void close() {
         closing = true;
-        team.await();
-        team.close();
-        lanes.forEach(LaneWorker::close);
-        if (rowGather != null) {
-            rowGather.close();
-        }
+        lanes.close();
         // What a call that failed half-way has queued must not outlive the memory that it copies.
         settle(out, outDone);
         settle(in, inDone);

@@ -3,19 +3,16 @@ package dev.weft.cuda.exec;
 import dev.weft.cuda.GpuStream;
 import dev.weft.cuda.exec.SumCopyList.Move;
 import dev.weft.cuda.kernel.PinnedBuffer;
+import dev.weft.exec.host.HostLanes;
 import dev.weft.fabric.FailureReport;
+import dev.weft.fabric.transport.Awaited;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.ffi.CudaStreams;
-import dev.weft.op.Operator.View;
 import dev.weft.op.Timeline;
-import dev.weft.op.exec.CallState;
-import dev.weft.op.exec.LaneWorker;
-import dev.weft.op.exec.Releases;
-import dev.weft.op.exec.SumMemory;
-import dev.weft.op.exec.Team;
-import dev.weft.plan.RankPlan;
-import dev.weft.plan.RankPlan.Lane;
-import dev.weft.plan.Reduction;
+import dev.weft.plan.Chunks;
+import dev.weft.plan.step.Buffer;
+import dev.weft.plan.step.Step;
+import dev.weft.plan.step.StepPlan;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.ValueLayout;
@@ -23,7 +20,6 @@ import java.lang.invoke.VarHandle;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.locks.LockSupport;
-import java.util.stream.Stream;
 
 /**
  * Peers that are ranks which this GPU does not reach, as on other hosts. A thread for each lane
@@ -45,92 +41,104 @@ public final class StagedSums implements SumExchange {
     private static final long PARK_NS = 50_000;
 
     private final Transport fabric;
-    private final SumMemory memory;
-    private final CallState state;
-    private final int rank;
+    private final HostLanes lanes;
     private final long[] firstCols;
     private final long productNs;
 
-    /** Copies out, in the order in which they are queued. */
-    private final Move[] copies;
+    /** By copy in: the wait for its sums. */
+    private final Awaited[] arrivals;
 
-    /** By tag: how many of them it has; and how many of those are still to end in this call. */
+    /**
+     * Copies out, in the order in which they are queued: the number of the step that makes each.
+     */
+    private final int[] makers;
+
+    /** Steps whose sums are copied out: how many copies each has, and how many are to end yet. */
+    private final List<Step> made = new ArrayList<>();
+
     private final int[] pieces;
-
     private final int[] left;
 
     /** By copy out: the latest call in which it ended; then the latest call that has begun. */
     private final PinnedBuffer words;
 
-    private final List<LaneWorker> lanes = new ArrayList<>();
-    private final Team team;
     private final CallFailure failure;
     private volatile boolean closing;
 
     /** Copies out of the call; written by the thread that calls the operator. */
     private volatile int queued;
 
+    private int begun;
+
     /**
+     * @param lanes between the ranks' host memories; closed with this
      * @param columns of each product; in host memory their rows are side by side
      * @param productNs the longest time that a call's product may take
      */
     public StagedSums(
             Transport fabric,
-            SumMemory memory,
-            RankPlan plan,
+            HostLanes lanes,
             SumCopyList list,
             List<Long> columns,
             long productNs) {
         this.fabric = fabric;
         this.failure = new CallFailure(fabric);
-        this.memory = memory;
-        this.state = new CallState(plan.programs());
-        this.rank = plan.rank();
+        this.lanes = lanes;
         this.productNs = productNs;
         this.firstCols = new long[columns.size()];
         for (int i = 1; i < firstCols.length; i++) {
             firstCols[i] = firstCols[i - 1] + columns.get(i - 1);
         }
-        this.copies = Stream.concat(list.out().stream(), list.late().stream()).toArray(Move[]::new);
-        this.pieces = new int[plan.chunks().total()];
-        this.left = new int[pieces.length];
-        for (Move copy : copies) {
-            pieces[copy.tag()]++;
+        this.arrivals =
+                list.in().stream().map(move -> lanes.arrival(move.copy())).toArray(Awaited[]::new);
+        this.makers =
+                list.leaving()
+                        .mapToInt(
+                                move -> {
+                                    if (!made.contains(move.maker())) {
+                                        made.add(move.maker());
+                                    }
+                                    return made.indexOf(move.maker());
+                                })
+                        .toArray();
+        this.pieces = new int[made.size()];
+        this.left = new int[made.size()];
+        for (int maker : makers) {
+            pieces[maker]++;
         }
-        // Every chunk has its own place, so no buffer is ever released.
-        Releases none = new Releases(plan, fabric, null, 1);
-        this.words = PinnedBuffer.allocate(4L * (copies.length + 1));
+        this.words = PinnedBuffer.allocate(4L * (makers.length + 1));
         try {
-            for (Lane lane : plan.lanes()) {
-                lanes.add(new LaneWorker(lane, plan, fabric, memory, state, none, -1));
-            }
-            List<Runnable> tasks = new ArrayList<>(lanes);
-            tasks.add(new Stage());
-            this.team =
-                    new Team(
-                            "weft-" + fabric.worldRank(rank),
-                            tasks.toArray(Runnable[]::new),
-                            task -> {},
-                            failure::failed);
+            lanes.start(this::tellLanes, failure::failed);
         } catch (RuntimeException | Error e) {
-            lanes.forEach(LaneWorker::close);
             words.close();
             throw e;
         }
     }
 
-    /** Tells lanes of chunks that are in host memory. */
-    private final class Stage implements Runnable {
+    /** Lanes between memory for the sums of these plans. Collective. */
+    public static HostLanes lanes(Transport fabric, List<StepPlan> plans, Chunks chunks) {
+        List<StepPlan> single = plans.stream().map(StagedSums::single).toList();
+        // A is on the devices alone.
+        return new HostLanes(fabric, single, chunks, DType.FP32, null);
+    }
 
-        @Override
-        public void run() {
-            tellLanes();
-        }
-
-        @Override
-        public String toString() {
-            return "stage";
-        }
+    /** A rank starts a call once it has ended the one before, so one copy serves all calls. */
+    private static StepPlan single(StepPlan plan) {
+        List<Buffer> buffers =
+                plan.buffers().stream()
+                        .map(
+                                one ->
+                                        one.holdsSums()
+                                                ? new Buffer(
+                                                        one.name(),
+                                                        one.kind(),
+                                                        one.open(),
+                                                        true,
+                                                        one.rows(),
+                                                        one.cols())
+                                                : one)
+                        .toList();
+        return new StepPlan(plan.rank(), buffers, plan.workers());
     }
 
     @Override
@@ -141,30 +149,25 @@ public final class StagedSums implements SumExchange {
     @Override
     public void begin(int call, GpuStream stream) {
         queued = 0;
-        CudaStreams.writeValue32(stream.handle(), words.address() + 4L * copies.length, call);
-        state.call = call;
-        state.view = View.PIPELINED;
-        team.start();
+        begun = call;
+        CudaStreams.writeValue32(stream.handle(), words.address() + 4L * makers.length, call);
+        lanes.begin(call);
     }
 
+    /** On a thread of its own: tells lanes of chunks that are in host memory. */
     private void tellLanes() {
-        int call = state.call;
+        int call = lanes.number();
         System.arraycopy(pieces, 0, left, 0, pieces.length);
         // What the caller has queued before may take long.
-        if (!awaitWord(copies.length, call)) {
+        if (!awaitWord(makers.length, call)) {
             return;
         }
-        for (int i = 0; i < copies.length; i++) {
+        for (int i = 0; i < makers.length; i++) {
             if (!awaitWord(i, call)) {
                 return;
             }
-            int tag = copies[i].tag();
-            if (--left[tag] == 0) {
-                // Release: pairs with the acquire of the lane that sends the chunk, which waits
-                // for one of the two.
-                fabric.signal(memory.region(), rank, memory.multipliedAt(tag), call);
-                fabric.signal(memory.region(), rank, memory.summedAt(tag), call);
-                fabric.worked();
+            if (--left[makers[i]] == 0) {
+                lanes.done(made.get(makers[i]));
             }
         }
     }
@@ -184,7 +187,7 @@ public final class StagedSums implements SumExchange {
             }
             // A device at work is no stall: with what was queued before the call, or, for as long
             // as a product can take, with what a queued copy waits for.
-            if (word == copies.length || word < queued && now - startNs < productNs) {
+            if (word == makers.length || word < queued && now - startNs < productNs) {
                 fabric.worked();
             }
             LockSupport.parkNanos(PARK_NS);
@@ -194,14 +197,12 @@ public final class StagedSums implements SumExchange {
 
     @Override
     public void awaitArrival(Move move, int call) {
-        long flag = memory.flagAt(move.slot(), move.tag());
         try {
-            fabric.await(
-                    memory.region(), rank, flag, call, memory.arrival(move.slot(), move.tag()));
+            lanes.await(move.copy().signal(), arrivals[move.word()]);
         } catch (RuntimeException e) {
             failure.failed(e);
             // Their waits have ended with the fabric: an error tells what they have sent.
-            team.await();
+            lanes.await();
             throw failure.cause();
         }
     }
@@ -216,13 +217,10 @@ public final class StagedSums implements SumExchange {
         return place(move, call);
     }
 
-    /** Sums that are rounded before they are sent begin where fp32 ones would. */
     private Place place(Move move, int call) {
-        Matrix sums = memory.sums(move.slot(), call);
-        DType type = move.fromSlot() == Reduction.WHOLE ? DType.FP32 : memory.wire();
-        long row = sums.offset(move.row() - memory.firstRow(move.slot()), 0);
-        long col = (firstCols[move.product()] + move.col()) * type.bytes();
-        return new Place(sums.data().address() + row + col, sums.rowPitch() * sums.dtype().bytes());
+        Matrix sums = lanes.matrix(move.part().buffer(), call);
+        long at = sums.offset(move.part().firstRow(), firstCols[move.product()] + move.col());
+        return new Place(sums.data().address() + at, sums.rowPitch() * sums.dtype().bytes());
     }
 
     @Override
@@ -234,29 +232,24 @@ public final class StagedSums implements SumExchange {
 
     @Override
     public void end() {
-        team.await();
+        lanes.await();
         failure.check();
     }
 
     @Override
     public List<FailureReport.Sent> sent(int call) {
-        if (state.call != call) {
-            return List.of();
-        }
-        return lanes.stream().map(LaneWorker::sent).toList();
+        return begun == call ? lanes.sent() : List.of();
     }
 
     @Override
     public List<Timeline.Track> tracks(long startNs) {
-        return lanes.stream().map(lane -> lane.log().track(startNs)).toList();
+        return lanes.tracks(startNs);
     }
 
     @Override
     public void close() {
         closing = true;
-        team.await();
-        team.close();
-        lanes.forEach(LaneWorker::close);
+        lanes.close();
         words.close();
     }
 }

@@ -3,42 +3,50 @@ package dev.weft.cuda.exec;
 import dev.weft.cuda.kernel.Origin;
 import dev.weft.cuda.kernel.TileSchedule.SumBlock;
 import dev.weft.cuda.kernel.TileShape;
-import dev.weft.plan.Chunk;
 import dev.weft.plan.Chunks;
-import dev.weft.plan.RankPlan;
-import dev.weft.plan.RankPlan.RowBlock;
-import dev.weft.plan.RankPlan.Transfer;
-import dev.weft.plan.Reduction;
+import dev.weft.plan.step.Buffer;
+import dev.weft.plan.step.Part;
+import dev.weft.plan.step.Step;
+import dev.weft.plan.step.StepPlan;
+import dev.weft.tensor.DType;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.HashMap;
-import java.util.HashSet;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import java.util.stream.Stream;
 
 /**
- * A rank's plan of sums as blocks of a product and copies on two streams, one for what comes and
+ * A rank's steps of sums as blocks of a product and copies on two streams, one for what comes and
  * one for what goes. A flag tells of each copy that has come, and a counter of each block of which
  * something goes: it counts tiles that are stored. Pure.
  *
+ * @param buffers of the plan: sums are in those after C
+ * @param sums the buffer that products write to; -1 if this rank multiplies nothing
  * @param blocks by product, in the order in which they are multiplied
  * @param in copies to this rank: first those that the product starts from, in its order, then those
  *     that are added, then whole sums
+ * @param beforeWhole how many of them come before whole sums
  * @param out copies from this rank, in the order in which they can start
  * @param late copies of rows that this rank has added up
  * @param origins by flag: whose rows it tells of
  * @param counters how many there are
- * @param results which slots the rows of the result are the sum of
+ * @param added rows that are added up to be sent
+ * @param results rows of the result
  */
 public record SumCopyList(
+        List<Buffer> buffers,
+        int sums,
         List<List<SumBlock>> blocks,
         List<Move> in,
+        int beforeWhole,
         List<Move> out,
         List<Move> late,
         List<Origin> origins,
         int counters,
-        List<Parts> results) {
+        List<Made> added,
+        List<Made> results) {
 
     /**
      * What a copy should have at least. With copies both ways at once, an H200 moved 46 GB/s each
@@ -56,112 +64,112 @@ public record SumCopyList(
      * A copy of some columns of a chunk.
      *
      * @param product its number
-     * @param tag the chunk's number
-     * @param slot where it goes, at this rank or a peer: see {@link Transfer#slot}
-     * @param fromSlot where it lies
-     * @param row first row in C
+     * @param copy the step that it is a part of; one of them if several send the same
+     * @param part the chunk at this rank
+     * @param col its first column in the product
      * @param word of a copy to this rank, the flag that it raises; of another one, what it waits
      *     for: a counter if it lies among the sums that are multiplied, else a flag; -1 for none
      * @param after copies to this rank that must be queued before
+     * @param maker of a copy from this rank, the step that writes the chunk; null if it has come
      */
     public record Move(
             int product,
-            int tag,
-            int slot,
-            int fromSlot,
-            long row,
-            long rows,
+            Step.Copy copy,
+            Part part,
             long col,
             long cols,
             int word,
-            int after) {}
+            int after,
+            Step maker) {
+
+        /** The first row in C. */
+        long row() {
+            return copy.firstRow();
+        }
+
+        long rows() {
+            return part.rows();
+        }
+    }
 
     /**
-     * Rows of a result that are made together.
+     * Rows that are made together: the sum of some parts, in this order.
      *
-     * @param slots that they are the sum of, in the order in which these are added
-     * @param flags by product: of the copy after which all of them have come; -1 if none comes
+     * @param row the first row in C
+     * @param flags by product: of the copy after which all parts have come; -1 if none comes
      */
-    public record Parts(long row, long rows, List<Integer> slots, List<Integer> flags) {}
+    public record Made(List<Part> parts, Part into, long row, List<Integer> flags) {}
 
     public SumCopyList {
+        buffers = List.copyOf(buffers);
         blocks = blocks.stream().map(List::copyOf).toList();
         in = List.copyOf(in);
         out = List.copyOf(out);
         late = List.copyOf(late);
         origins = List.copyOf(origins);
+        added = List.copyOf(added);
         results = List.copyOf(results);
     }
 
     /**
+     * @param plans of all ranks
+     * @param chunks what flags tell of
      * @param columns of each product
-     * @param all whether this rank gets all rows
      * @param staged whether threads of the host send what this rank copies to host memory: then it
-     *     copies each chunk once, to the slot of partial sums, and nothing that is handed on
-     * @param rounded whether products are rounded before they are added: then they are not whole
-     *     sums as they are, even if nothing is added
+     *     copies each chunk once, and nothing that is handed on
      */
     public static SumCopyList of(
-            RankPlan plan,
+            List<StepPlan> plans,
+            int rank,
+            Chunks chunks,
             List<Long> columns,
-            boolean all,
             TileShape shape,
-            boolean staged,
-            boolean rounded) {
-        return new Writer(plan, columns, shape, staged, rounded).write(all);
+            boolean staged) {
+        return new Writer(plans, rank, chunks, columns, shape, staged).write();
     }
 
     /**
      * How many of the copies to this rank bring what the first {@code count} products start from.
      */
     public int inOfProducts(int count) {
-        return (int)
-                in.stream()
-                        .filter(move -> move.slot() == Reduction.PARTIAL && move.product() < count)
-                        .count();
+        return (int) in.stream().filter(m -> isMultiplied(m) && m.product() < count).count();
     }
 
-    /** How many of the copies to this rank come before those of whole sums. */
-    public int inBeforeWhole() {
-        return (int) in.stream().filter(move -> move.slot() != Reduction.WHOLE).count();
+    /** Whether a copy brings sums that a product starts from, or takes what it has stored. */
+    boolean isMultiplied(Move move) {
+        return move.part().buffer() == sums;
     }
 
-    /** Rows of C that a slot needs room for: the first of them, and how many. */
-    public long[] rowsOf(int slot) {
-        List<long[]> touched = new ArrayList<>();
-        in.stream()
-                .filter(move -> move.slot() == slot)
-                .forEach(move -> touched.add(new long[] {move.row(), move.rows()}));
-        Stream.concat(out.stream(), late.stream())
-                .filter(move -> move.fromSlot() == slot)
-                .forEach(move -> touched.add(new long[] {move.row(), move.rows()}));
-        if (slot == Reduction.PARTIAL) {
-            blocks.getFirst().forEach(b -> touched.add(new long[] {b.row(), b.rows()}));
-        }
-        long first = touched.stream().mapToLong(t -> t[0]).min().orElse(0);
-        long end = touched.stream().mapToLong(t -> t[0] + t[1]).max().orElse(0);
-        return new long[] {first, end - first};
+    /** Copies from this rank, in the order in which they are queued. */
+    Stream<Move> leaving() {
+        return Stream.concat(out.stream(), late.stream());
+    }
+
+    /** The type of a buffer's elements. */
+    DType type(int buffer) {
+        return buffers.get(buffer).kind() == Buffer.Kind.ROUNDED_SUMS ? DType.BF16 : DType.FP32;
     }
 
     private static final class Writer {
 
-        private final RankPlan plan;
+        private final StepPlan plan;
         private final Chunks chunks;
         private final List<Long> columns;
         private final TileShape shape;
         private final boolean staged;
-        private final boolean rounded;
+        private final List<Step.Multiply> products = new ArrayList<>();
 
-        /** By tag: the slots in which it arrives, in order. */
-        private final Map<Integer, List<Integer>> arriving = new HashMap<>();
+        /** In the order of rows. */
+        private final List<Step.Add> adds = new ArrayList<>();
 
-        /** By tag: what this rank sends of it. */
-        private final Map<Integer, List<Transfer>> leaving = new HashMap<>();
+        /** By where they go, what comes to this rank. */
+        private final Map<Part, Step.Copy> arriving = new LinkedHashMap<>();
 
-        private final Set<Integer> multiplied = new HashSet<>();
+        /** By where it lies, what this rank sends. */
+        private final Map<Part, List<Step.Copy>> leaving = new HashMap<>();
 
-        /** By product and tag: the flag of its last copy to a slot that is added. */
-        private final List<Map<Integer, Integer>> lastFlags = new ArrayList<>();
+        /** By product and part: the flag of the copy after which it is there. */
+        private final List<Map<Part, Integer>> lastFlags = new ArrayList<>();
 
         private final List<Move> in = new ArrayList<>();
         private final List<Move> out = new ArrayList<>();
@@ -170,64 +178,94 @@ public record SumCopyList(
         private int counters;
 
         Writer(
-                RankPlan plan,
+                List<StepPlan> plans,
+                int rank,
+                Chunks chunks,
                 List<Long> columns,
                 TileShape shape,
-                boolean staged,
-                boolean rounded) {
-            this.plan = plan;
+                boolean staged) {
+            this.plan = plans.get(rank);
             this.staged = staged;
-            this.rounded = rounded;
-            this.chunks = plan.chunks();
+            this.chunks = chunks;
             this.columns = columns;
             this.shape = shape;
             columns.forEach(n -> lastFlags.add(new HashMap<>()));
-            plan.arrivals().stream()
-                    .flatMap(lane -> lane.transfers().stream())
-                    .forEach(
-                            t ->
-                                    arriving.computeIfAbsent(t.tag(), x -> new ArrayList<>())
-                                            .add(t.slot()));
-            plan.lanes().stream()
-                    .flatMap(lane -> lane.transfers().stream())
-                    .forEach(t -> leaving.computeIfAbsent(t.tag(), x -> new ArrayList<>()).add(t));
-            for (RowBlock block : plan.consumption()) {
-                multiplied.add(chunks.tag(block.source(), block.firstChunk()));
+            plans.stream().flatMap(Writer::steps).forEach(this::index);
+            steps(plan).forEach(this::add);
+            adds.sort(Comparator.comparingLong(Step.Add::firstRow));
+        }
+
+        private static Stream<Step> steps(StepPlan of) {
+            return of.workers().stream().flatMap(worker -> worker.steps().stream());
+        }
+
+        private void index(Step step) {
+            if (!(step instanceof Step.Copy copy)) {
+                return;
+            }
+            if (copy.to().rank() == plan.rank()) {
+                arriving.put(copy.to(), copy);
+            } else if (copy.from().rank() == plan.rank()) {
+                leaving.computeIfAbsent(copy.from(), part -> new ArrayList<>()).add(copy);
             }
         }
 
-        SumCopyList write(boolean all) {
+        private void add(Step step) {
+            if (step instanceof Step.Multiply multiply) {
+                boolean fits =
+                        multiply.a().rank() == plan.rank()
+                                && multiply.a().firstRow() == multiply.into().firstRow()
+                                && multiply.resume() == arriving.containsKey(multiply.into());
+                if (!fits) {
+                    throw new IllegalArgumentException(
+                            "%s: expected rows of this rank's A, which start from zero or from sums that come"
+                                    .formatted(multiply));
+                }
+                products.add(multiply);
+            } else if (step instanceof Step.Add add) {
+                adds.add(add);
+            }
+        }
+
+        SumCopyList write() {
             List<List<SumBlock>> blocks = new ArrayList<>();
             for (int i = 0; i < columns.size(); i++) {
                 blocks.add(new ArrayList<>());
-                List<RowBlock> order = plan.consumption();
-                for (int at = 0; at < order.size(); at++) {
+                for (int at = 0; at < products.size(); at++) {
                     boolean first = i == 0 && at == 0;
-                    boolean last = i == columns.size() - 1 && at >= order.size() - END_BLOCKS;
-                    addBlock(i, order.get(at), first || last, blocks.getLast());
+                    boolean last = i == columns.size() - 1 && at >= products.size() - END_BLOCKS;
+                    addBlock(i, products.get(at), first || last, blocks.getLast());
                 }
             }
-            addOthers(false);
-            addOthers(true);
+            List<Made> added = new ArrayList<>();
+            for (Step.Add add : adds) {
+                boolean toC = add.into().buffer() == StepPlan.C;
+                if (!toC || add.addends().size() > 1) {
+                    addUp(add, !toC);
+                }
+                if (!toC) {
+                    added.add(made(add));
+                }
+            }
+            int beforeWhole = in.size();
+            arriving.values().stream()
+                    .filter(copy -> !lastFlags.getFirst().containsKey(copy.to()))
+                    .sorted(Comparator.comparingLong(Step.Copy::firstRow))
+                    .forEach(this::addWhole);
             List<List<SumBlock>> narrowed = blocks.stream().map(this::narrowed).toList();
-            return new SumCopyList(narrowed, in, out, late, origins, counters, results(all));
-        }
-
-        private boolean arrives(int tag, int slot) {
-            return arriving.getOrDefault(tag, List.of()).contains(slot);
-        }
-
-        /** Whether the rank adds up parts of the chunk, be it only its own. */
-        private boolean adds(int tag) {
-            boolean others =
-                    arriving.getOrDefault(tag, List.of()).stream()
-                            .anyMatch(slot -> slot >= Reduction.slotOf(0));
-            boolean own =
-                    rounded
-                            && leaving.getOrDefault(tag, List.of()).stream()
-                                    .anyMatch(t -> t.slot() == Reduction.WHOLE)
-                            && !arrives(tag, Reduction.WHOLE);
-            return others || own;
+            int sums = products.isEmpty() ? -1 : products.getFirst().into().buffer();
+            return new SumCopyList(
+                    plan.buffers(),
+                    sums,
+                    narrowed,
+                    in,
+                    beforeWhole,
+                    out,
+                    late,
+                    origins,
+                    counters,
+                    added,
+                    results());
         }
 
         /** Columns of a slice: whole tiles, and enough bytes for a copy. */
@@ -241,134 +279,103 @@ public record SumCopyList(
             void add(long col, long cols);
         }
 
-        private void slice(int product, Chunk chunk, boolean atAnEnd, Slices to) {
-            long each = sliceCols(chunk.rows(), atAnEnd);
+        private void slice(int product, long rows, boolean atAnEnd, Slices to) {
+            long each = sliceCols(rows, atAnEnd);
             for (long col = 0; col < columns.get(product); col += each) {
                 to.add(col, Math.min(each, columns.get(product) - col));
             }
         }
 
-        private long row(Chunk chunk) {
-            return chunks.shards().firstRow(chunk.source()) + chunk.firstRow();
-        }
-
-        private void addBlock(int product, RowBlock block, boolean atAnEnd, List<SumBlock> blocks) {
-            Chunk chunk = chunks.chunk(block.source(), block.firstChunk());
-            int tag = chunks.tag(block.source(), block.firstChunk());
-            List<Transfer> sends =
-                    leaving.getOrDefault(tag, List.of()).stream()
-                            .filter(t -> t.slot() != Reduction.WHOLE || isMultipliedWhole(tag))
-                            .toList();
+        private void addBlock(
+                int product, Step.Multiply block, boolean atAnEnd, List<SumBlock> blocks) {
+            Part part = block.into();
+            List<Step.Copy> sends = leaving(part);
             slice(
                     product,
-                    chunk,
+                    part.rows(),
                     atAnEnd,
                     (col, cols) -> {
-                        int flag = -1;
-                        if (arrives(tag, Reduction.PARTIAL)) {
-                            flag = bring(product, Reduction.PARTIAL, chunk, col, cols);
-                        }
+                        int flag =
+                                block.resume() ? bring(product, arriving.get(part), col, cols) : -1;
                         int counter = sends.isEmpty() ? -1 : counters++;
-                        for (int slot : slots(sends)) {
-                            out.add(
-                                    new Move(
-                                            product,
-                                            tag,
-                                            slot,
-                                            Reduction.PARTIAL,
-                                            row(chunk),
-                                            chunk.rows(),
-                                            col,
-                                            cols,
-                                            counter,
-                                            in.size()));
+                        for (Step.Copy copy : sends) {
+                            out.add(move(product, copy, col, cols, counter, block));
                         }
                         blocks.add(
                                 new SumBlock(
-                                        row(chunk), chunk.rows(), col, cols, flag, counter, false));
+                                        part.firstRow(),
+                                        part.rows(),
+                                        col,
+                                        cols,
+                                        flag,
+                                        counter,
+                                        false));
                     });
         }
 
-        /** Where copies go: one for each transfer, or one for all. */
-        private List<Integer> slots(List<Transfer> sends) {
-            return staged
-                    ? sends.stream().limit(1).map(send -> Reduction.PARTIAL).toList()
-                    : sends.stream().map(Transfer::slot).toList();
+        /** A copy for each that gets the part, or one for all. */
+        private List<Step.Copy> leaving(Part part) {
+            List<Step.Copy> all = leaving.getOrDefault(part, List.of());
+            return all.subList(0, Math.min(all.size(), staged ? 1 : all.size()));
         }
 
-        /** Whether this rank's product completes the sums. */
-        private boolean isMultipliedWhole(int tag) {
-            return multiplied.contains(tag) && !arrives(tag, Reduction.WHOLE) && !adds(tag);
+        private Move move(int product, Step.Copy copy, long col, long cols, int word, Step maker) {
+            return new Move(product, copy, copy.from(), col, cols, word, in.size(), maker);
         }
 
-        private int bring(int product, int slot, Chunk chunk, long col, long cols) {
+        private int bring(int product, Step.Copy copy, long col, long cols) {
             int flag = origins.size();
-            origins.add(new Origin(chunk.source(), chunk.index()));
-            in.add(
-                    new Move(
-                            product,
-                            chunks.tag(chunk.source(), chunk.index()),
-                            slot,
-                            slot,
-                            row(chunk),
-                            chunk.rows(),
-                            col,
-                            cols,
-                            flag,
-                            in.size()));
+            origins.add(origin(copy.firstRow()));
+            in.add(new Move(product, copy, copy.to(), col, cols, flag, in.size(), null));
+            lastFlags.get(product).put(copy.to(), flag);
             return flag;
         }
 
-        /** What no product waits for, what is handed on, and what is sent once it is added up. */
-        private void addOthers(boolean whole) {
-            for (int owner = 0; owner < plan.ranks(); owner++) {
-                for (int number = 0; number < chunks.count(owner); number++) {
-                    Chunk chunk = chunks.chunk(owner, number);
-                    int tag = chunks.tag(owner, number);
-                    if (whole ? arrives(tag, Reduction.WHOLE) : adds(tag)) {
-                        for (int product = 0; product < columns.size(); product++) {
-                            addOthers(product, chunk, tag, whole);
-                        }
-                    }
-                }
+        private Origin origin(long row) {
+            int source = CopyListWriter.source(row, chunks.shards());
+            long inShard = row - chunks.shards().firstRow(source);
+            return new Origin(source, Math.toIntExact(inShard / chunks.chunkRows(source)));
+        }
+
+        /** Brings what is added, and sends the sum if others get it. */
+        private void addUp(Step.Add add, boolean sent) {
+            for (int i = 0; i < columns.size(); i++) {
+                int product = i;
+                slice(
+                        product,
+                        add.into().rows(),
+                        false,
+                        (col, cols) -> {
+                            for (Part part : add.addends()) {
+                                if (arriving.containsKey(part)) {
+                                    bring(product, arriving.get(part), col, cols);
+                                }
+                            }
+                            for (Step.Copy copy :
+                                    sent ? leaving(add.into()) : List.<Step.Copy>of()) {
+                                late.add(move(product, copy, col, cols, -1, add));
+                            }
+                        });
+                lastFlags.get(product).put(add.into(), flag(product, add));
             }
         }
 
-        private void addOthers(int product, Chunk chunk, int tag, boolean whole) {
-            List<Integer> to =
-                    slots(
-                            leaving.getOrDefault(tag, List.of()).stream()
-                                    .filter(t -> t.slot() == Reduction.WHOLE)
-                                    .toList());
-            slice(
-                    product,
-                    chunk,
-                    false,
-                    (col, cols) -> {
-                        int flag = -1;
-                        for (int slot : arriving.getOrDefault(tag, List.of())) {
-                            if (slot != Reduction.PARTIAL) {
-                                flag = bring(product, slot, chunk, col, cols);
+        /** Whole sums that come, and that may be handed on; threads of the host do that alone. */
+        private void addWhole(Step.Copy copy) {
+            for (int i = 0; i < columns.size(); i++) {
+                int product = i;
+                slice(
+                        product,
+                        copy.to().rows(),
+                        false,
+                        (col, cols) -> {
+                            int flag = bring(product, copy, col, cols);
+                            for (Step.Copy next :
+                                    staged ? List.<Step.Copy>of() : leaving(copy.to())) {
+                                out.add(move(product, next, col, cols, flag, null));
                             }
-                        }
-                        lastFlags.get(product).put(tag, flag);
-                        // Threads of the host hand on what has come to them.
-                        for (int slot : whole && staged ? List.<Integer>of() : to) {
-                            (whole ? out : late)
-                                    .add(
-                                            new Move(
-                                                    product,
-                                                    tag,
-                                                    slot,
-                                                    Reduction.WHOLE,
-                                                    row(chunk),
-                                                    chunk.rows(),
-                                                    col,
-                                                    cols,
-                                                    whole ? flag : -1,
-                                                    in.size()));
-                        }
-                    });
+                        });
+            }
         }
 
         /**
@@ -389,43 +396,68 @@ public record SumCopyList(
             return all;
         }
 
+        private int flag(int product, Step.Add add) {
+            return add.addends().stream()
+                    .mapToInt(part -> lastFlags.get(product).getOrDefault(part, -1))
+                    .max()
+                    .orElse(-1);
+        }
+
+        private Made made(Step.Add add) {
+            List<Integer> flags = new ArrayList<>();
+            for (int i = 0; i < columns.size(); i++) {
+                // A product ends after the sums that it starts from have come.
+                boolean multiplied = add.addends().stream().allMatch(this::isMultiplied);
+                flags.add(multiplied ? -1 : flag(i, add));
+            }
+            return new Made(add.addends(), add.into(), add.firstRow(), flags);
+        }
+
+        private boolean isMultiplied(Part part) {
+            return !products.isEmpty() && part.buffer() == products.getFirst().into().buffer();
+        }
+
         /** Rows that wait for nothing but the product are one; others are made as they come. */
-        private List<Parts> results(boolean all) {
-            List<Parts> results = new ArrayList<>();
-            for (int owner = 0; owner < plan.ranks(); owner++) {
-                for (int c = 0; (all || owner == plan.rank()) && c < chunks.count(owner); c++) {
-                    Chunk chunk = chunks.chunk(owner, c);
-                    int tag = chunks.tag(owner, c);
-                    List<Integer> flags =
-                            lastFlags.stream().map(last -> last.getOrDefault(tag, -1)).toList();
-                    Parts one = new Parts(row(chunk), chunk.rows(), slots(tag), flags);
-                    Parts before = results.isEmpty() ? null : results.getLast();
-                    if (before != null && before.flags().equals(flags) && flags.contains(-1)) {
-                        long rows = before.rows() + one.rows();
-                        results.set(
-                                results.size() - 1,
-                                new Parts(before.row(), rows, one.slots(), flags));
-                    } else {
-                        results.add(one);
-                    }
+        private List<Made> results() {
+            List<Made> results = new ArrayList<>();
+            for (Step.Add add : adds) {
+                if (add.into().buffer() != StepPlan.C) {
+                    continue;
                 }
+                Made one = made(add);
+                Made before = results.isEmpty() ? null : results.getLast();
+                if (before != null
+                        && before.flags().equals(one.flags())
+                        && one.flags().contains(-1)
+                        && follows(before, one)) {
+                    results.removeLast();
+                    one = joined(before, one);
+                }
+                results.add(one);
             }
             return results;
         }
 
-        private List<Integer> slots(int tag) {
-            if (arrives(tag, Reduction.WHOLE)) {
-                return List.of(Reduction.WHOLE);
+        private static boolean follows(Made before, Made next) {
+            boolean same = before.parts().size() == next.parts().size();
+            for (int i = 0; same && i < next.parts().size(); i++) {
+                same = follows(before.parts().get(i), next.parts().get(i));
             }
-            List<Integer> slots = new ArrayList<>();
-            for (int r = 0; r < plan.ranks(); r++) {
-                if (r == plan.rank() && multiplied.contains(tag)) {
-                    slots.add(Reduction.PARTIAL);
-                } else if (arrives(tag, Reduction.slotOf(r))) {
-                    slots.add(Reduction.slotOf(r));
-                }
-            }
-            return slots;
+            return same && follows(before.into(), next.into());
+        }
+
+        private static boolean follows(Part before, Part next) {
+            return before.buffer() == next.buffer()
+                    && before.firstRow() + before.rows() == next.firstRow();
+        }
+
+        private static Made joined(Made before, Made next) {
+            long rows = before.into().rows() + next.into().rows();
+            return new Made(
+                    before.parts().stream().map(part -> part.rows(0, rows)).toList(),
+                    before.into().rows(0, rows),
+                    before.row(),
+                    before.flags());
         }
     }
 }

@@ -9,20 +9,12 @@ import dev.weft.cuda.kernel.TileTimes;
 import dev.weft.op.Timeline;
 import dev.weft.op.Timeline.Kind;
 import dev.weft.op.Timeline.Span;
-import dev.weft.plan.Chunk;
-import dev.weft.plan.RankPlan;
-import dev.weft.plan.RankPlan.Lane;
-import dev.weft.plan.RankPlan.Transfer;
-import dev.weft.plan.Reduction;
+import dev.weft.plan.Chunks;
 import dev.weft.plan.Shards;
-import dev.weft.tensor.DType;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Comparator;
-import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
-import java.util.stream.Collectors;
 
 /**
  * What {@link HostSums} did in its latest call. Tiles, their waits and the kernels that add and
@@ -33,9 +25,9 @@ import java.util.stream.Collectors;
  */
 final class SumTimeline implements AutoCloseable {
 
-    private final RankPlan plan;
+    private final int rank;
+    private final Chunks chunks;
     private final SumCopyList list;
-    private final DType partType;
     private final DeviceTimeline tiles;
     private final boolean kept = TileTimes.areKept();
     private final boolean tellsCopies;
@@ -65,62 +57,42 @@ final class SumTimeline implements AutoCloseable {
     record Moved(long fromNs, long inNs, long outNs) {}
 
     /**
-     * @param partType of sums that are not whole
+     * @param chunks what the rows are called
      * @param staged whether threads of the host report what moves between the ranks
      */
-    SumTimeline(
-            RankPlan plan, SumCopyList list, DType partType, boolean staged, GatedKernel kernel) {
-        this.plan = plan;
-        this.partType = partType;
+    SumTimeline(int rank, Chunks chunks, SumCopyList list, boolean staged, GatedKernel kernel) {
+        this.rank = rank;
+        this.chunks = chunks;
         this.list = list;
         this.tellsCopies = kept && !staged;
-        this.in = spans(list.in(), plan.arrivals());
-        sent.addAll(list.out());
-        sent.addAll(list.late());
-        this.out = tellsCopies ? spans(sent, plan.lanes()) : List.of();
+        this.in = list.in().stream().map(this::span).toList();
+        list.leaving().forEach(sent::add);
+        this.out = tellsCopies ? sent.stream().map(this::span).toList() : List.of();
         int[] bringers = new int[list.origins().size()];
-        for (int i = 0; i < in.size(); i++) {
-            Move move = list.in().get(i);
-            bringers[move.word()] = in.get(i).peer();
+        for (Move move : list.in()) {
+            bringers[move.word()] = move.copy().from().rank();
         }
         this.tiles =
                 new DeviceTimeline(
-                        plan.rank(),
-                        new TileTimes.Owners(
-                                plan.chunks().shards(), true, list.origins(), bringers),
+                        rank,
+                        new TileTimes.Owners(chunks.shards(), true, list.origins(), bringers),
                         kernel);
     }
 
-    private List<Span> spans(List<Move> moves, List<Lane> lanes) {
-        List<Span> spans = new ArrayList<>();
-        Map<List<Long>, Integer> turns = new HashMap<>();
-        Map<List<Integer>, List<Transfer>> transfers =
-                lanes.stream()
-                        .flatMap(lane -> lane.transfers().stream())
-                        .collect(Collectors.groupingBy(t -> List.of(t.tag(), t.slot())));
-        for (Move move : moves) {
-            List<Transfer> alike = transfers.get(List.of(move.tag(), move.slot()));
-            // The same sums go to several peers in the order of the plan.
-            long product = move.product();
-            List<Long> sums = List.of(product, move.row(), move.col(), (long) move.slot());
-            spans.add(span(move, alike.get(turns.merge(sums, 1, Integer::sum) - 1)));
-        }
-        return spans;
-    }
-
-    private Span span(Move move, Transfer transfer) {
-        Chunk chunk = plan.chunks().chunk(transfer.source(), transfer.chunk());
-        int peer = transfer.from() == plan.rank() ? transfer.to() : transfer.from();
-        DType type = move.fromSlot() == Reduction.WHOLE ? DType.FP32 : partType;
+    private Span span(Move move) {
+        int from = move.copy().from().rank();
+        int to = move.copy().to().rank();
+        int source = CopyListWriter.source(move.row(), shards());
+        long row = move.row() - shards().firstRow(source);
         return new Span(
                 Kind.TRANSFER,
-                chunk.source(),
-                peer,
-                transfer.to(),
-                chunk.index(),
-                chunk.firstRow(),
-                chunk.rows(),
-                move.rows() * move.cols() * type.bytes(),
+                source,
+                from == rank ? to : from,
+                to,
+                Math.toIntExact(row / chunks.chunkRows(source)),
+                row,
+                move.rows(),
+                move.rows() * move.cols() * list.type(move.part().buffer()).bytes(),
                 0,
                 0);
     }
@@ -129,7 +101,7 @@ final class SumTimeline implements AutoCloseable {
     void watch(int number, GatedProduct product, GatedKernel kernel) {
         int[] awaited =
                 list.in().stream()
-                        .filter(m -> m.product() == number && m.slot() == Reduction.PARTIAL)
+                        .filter(move -> move.product() == number && list.isMultiplied(move))
                         .mapToInt(Move::word)
                         .toArray();
         boolean watches = tellsCopies && kernel.kind() == GatedKernel.Kind.HOPPER;
@@ -193,7 +165,7 @@ final class SumTimeline implements AutoCloseable {
     }
 
     private Shards shards() {
-        return plan.chunks().shards();
+        return chunks.shards();
     }
 
     private List<Span> in(long[] come, Moved moved) {
@@ -209,7 +181,7 @@ final class SumTimeline implements AutoCloseable {
         for (Move move : sent) {
             long ns = addedNs;
             if (move.word() >= 0) {
-                ns = move.fromSlot() == Reduction.PARTIAL ? stored[move.word()] : come[move.word()];
+                ns = list.isMultiplied(move) ? stored[move.word()] : come[move.word()];
             }
             readyNs = Math.min(readyNs, ns);
         }

@@ -28,15 +28,15 @@ import dev.weft.cuda.kernel.GatedProduct;
 import dev.weft.cuda.kernel.RowRange;
 import dev.weft.cuda.kernel.TileSchedule;
 import dev.weft.cuda.kernel.TileShape;
+import dev.weft.exec.host.HostLanes;
+import dev.weft.fabric.transport.RowGather;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.op.exec.ArrivalPlace;
 import dev.weft.op.exec.Description;
 import dev.weft.op.exec.Description.Feature;
-import dev.weft.op.exec.OperatorMemory;
 import dev.weft.plan.GatherSteps;
 import dev.weft.plan.PlanWriter;
 import dev.weft.plan.RankPlan;
-import dev.weft.plan.RankPlan.Transfer;
 import dev.weft.plan.Shards;
 import dev.weft.plan.step.StepPlan;
 import dev.weft.tensor.DType;
@@ -99,7 +99,7 @@ record CudaAllGatherMatmulFactory(
             long tileRows = few ? shape.rows() : 0;
             CudaBuffers buffers = new CudaBuffers(layout, rank, words, tileRows, stream);
             made.push(buffers);
-            OperatorMemory host = staged ? hostMemory(wanted, plan) : null;
+            HostLanes host = staged ? hostLanes(wanted, plan, steps) : null;
             Peers peers = peers(wanted, host, buffers, shared, list);
             made.push(peers);
             List<List<DeviceMatrix>> places =
@@ -117,7 +117,7 @@ record CudaAllGatherMatmulFactory(
             }
             Copies copies =
                     copies(
-                            wanted, all, plan, peers, host, layout, list, launches, counters,
+                            wanted, plan, steps, peers, host, layout, list, launches, counters,
                             together);
             made.push(copies);
             List<DeviceProduct> products = new ArrayList<>();
@@ -312,11 +312,10 @@ record CudaAllGatherMatmulFactory(
                         : new GatedProduct(kernel, schedule, multiplied, gates, scales));
     }
 
-    /** Rows are as far apart as on the device. Collective. */
-    private OperatorMemory hostMemory(Description wanted, RankPlan plan) {
-        DType aType = wanted.aType();
-        long pitchBytes = DeviceMatrix.alignedPitch(aType, wanted.k()) * aType.bytes();
-        return OperatorMemory.staged(fabric, plan.chunks(), aType, pitchBytes);
+    /** Collective. */
+    private HostLanes hostLanes(Description wanted, RankPlan plan, List<StepPlan> steps) {
+        RowGather gather = plan.pacing().anyGather() ? fabric.rowGather() : null;
+        return new HostLanes(fabric, steps, plan.chunks(), wanted.aType(), gather);
     }
 
     /**
@@ -324,15 +323,14 @@ record CudaAllGatherMatmulFactory(
      */
     private Peers peers(
             Description wanted,
-            OperatorMemory host,
+            HostLanes host,
             CudaBuffers buffers,
             DeviceOperands shared,
             CopyList list) {
         long[] own = {buffers.address(0), buffers.address(1)};
         DType aType = wanted.aType();
         if (host != null) {
-            long first = host.shardAt(rank, 0);
-            return new StagedPeers(fabric, host.region(), first, own, buffers.flags());
+            return new StagedPeers(fabric, host.region(), host.buffersAt(), own, buffers.flags());
         }
         long rows = wanted.shards().totalRows();
         if (fabric == null) {
@@ -378,10 +376,10 @@ record CudaAllGatherMatmulFactory(
 
     private Copies copies(
             Description wanted,
-            List<RankPlan> all,
             RankPlan plan,
+            List<StepPlan> steps,
             Peers peers,
-            OperatorMemory host,
+            HostLanes host,
             DeviceLayout layout,
             CopyList list,
             Launches launches,
@@ -389,14 +387,9 @@ record CudaAllGatherMatmulFactory(
             boolean together) {
         boolean awaited = engine == CudaEngine.CUBLAS;
         if (peers instanceof StagedPeers through) {
-            boolean fetched =
-                    all.stream()
-                            .flatMap(one -> one.lanes().stream())
-                            .flatMap(lane -> lane.transfers().stream())
-                            .anyMatch(t -> t.initiator() == Transfer.Initiator.RECEIVER);
             long productNs = CallEvents.productNs(work(wanted));
             return new StagedCopies(
-                    gpu, through, host, plan, wanted.aType(), fetched, awaited, productNs);
+                    gpu, through, host, steps, list, plan.chunks(), layout, awaited, productNs);
         }
         return new CopyStreams(
                 peers, layout, list, launches, counters, awaited, together, deadlineNs);

@@ -27,9 +27,11 @@ import dev.weft.plan.PlanChecker;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.Reduction;
 import dev.weft.plan.Reduction.Order;
+import dev.weft.plan.ReductionRequest;
 import dev.weft.plan.ReductionWriter;
 import dev.weft.plan.Shards;
 import dev.weft.plan.cut.Cut;
+import dev.weft.plan.step.StepPlan;
 import dev.weft.search.AutoChoice;
 import dev.weft.search.Candidate;
 import dev.weft.search.Device;
@@ -298,8 +300,7 @@ public final class CudaMatmulReduceBuilder
             long fitting = CHUNK_BYTES / (tileRows * n * Float.BYTES);
             chunk = tileRows * Math.clamp(fitting, 1, Math.max(1, chunk / (4 * tileRows)));
         }
-        int ranks = wanted.rows().ranks();
-        Hosts hosts = fabric == null ? Hosts.one(ranks) : fabric.hosts();
+        Hosts hosts = hosts(wanted);
         Chunks chunks = Chunks.byRows(wanted.rows(), n, chunk, chunk);
         List<RankPlan> plans = candidate.algorithm().plans(chunks, 1, hosts);
         return Description.agreed(
@@ -326,16 +327,17 @@ public final class CudaMatmulReduceBuilder
             for (DeviceOperands.Side side : given) {
                 sides.addSide(side, linked, stream);
             }
+            List<StepPlan> steps = steps(wanted, order, candidate, plan.chunks(), linked);
             SumCopyList list =
                     linked
                             ? null
                             : SumCopyList.of(
-                                    plan,
+                                    steps,
+                                    rank,
+                                    plan.chunks(),
                                     wanted.columns(),
-                                    wanted.all(),
                                     shape,
-                                    fabric != null,
-                                    partType != DType.FP32);
+                                    fabric != null);
             CudaBuffers buffers =
                     new CudaBuffers(
                             new DeviceLayout(
@@ -369,15 +371,28 @@ public final class CudaMatmulReduceBuilder
                             WaitTime.nanoseconds(deadline),
                             made);
             return linked
-                    ? parts.linked(
-                            Reduction.linkedSteps(
-                                    order, plan.chunks(), wanted.inner(), wanted.all()),
-                            kernels(wanted, finish.type(), 0))
-                    : parts.throughHostMemory(list);
+                    ? parts.linked(steps, kernels(wanted, finish.type(), 0))
+                    : parts.throughHostMemory(steps, list);
         } catch (RuntimeException | Error e) {
             CudaAllGatherMatmulBuilder.closeAll(made, e);
             throw e;
         }
+    }
+
+    /** What all ranks do. That nothing moves before all is multiplied is the device's affair. */
+    private List<StepPlan> steps(
+            Sums wanted, Order order, Candidate candidate, Chunks chunks, boolean linked) {
+        if (linked) {
+            return Reduction.linkedSteps(order, chunks, wanted.inner(), wanted.all());
+        }
+        ReductionWriter writer = ReductionWriter.of(candidate.algorithm());
+        ReductionRequest request =
+                new ReductionRequest(chunks, wanted.inner(), wanted.all(), order, hosts(wanted));
+        return (writer == Reduction.SEQUENTIAL ? Reduction.MESH_PUSH : writer).plans(request);
+    }
+
+    private Hosts hosts(Sums wanted) {
+        return fabric == null ? Hosts.one(wanted.rows().ranks()) : fabric.hosts();
     }
 
     private SumRun.Finish finish(Sums wanted, Deque<AutoCloseable> made) {

@@ -17,9 +17,10 @@ import dev.weft.cuda.exec.SumExchange;
 import dev.weft.cuda.exec.SumRun;
 import dev.weft.cuda.kernel.GatedKernel;
 import dev.weft.cuda.kernel.Origin;
+import dev.weft.exec.host.HostLanes;
 import dev.weft.fabric.transport.Transport;
-import dev.weft.op.exec.SumMemory;
 import dev.weft.plan.RankPlan;
+import dev.weft.plan.Reduction;
 import dev.weft.plan.Shards;
 import dev.weft.plan.step.StepPlan;
 import dev.weft.tensor.DType;
@@ -53,8 +54,12 @@ record CudaMatmulReduceParts(
         return plans.get(rank);
     }
 
-    /** Sums go through host memory. Collective if there is a fabric. */
-    CudaMatmulReduce throughHostMemory(SumCopyList list) {
+    /**
+     * Sums go through host memory. Collective if there is a fabric.
+     *
+     * @param steps of all ranks
+     */
+    CudaMatmulReduce throughHostMemory(List<StepPlan> steps, SumCopyList list) {
         long[] own = {buffers.address(0), buffers.address(1)};
         List<AutoCloseable> memory = memory();
         Peers peers;
@@ -63,17 +68,28 @@ record CudaMatmulReduceParts(
         if (fabric == null) {
             peers = new HostPeers(rank, DType.FP32, 0, 0, own, buffers.flags());
             made.push(peers);
-            exchange =
-                    new HostPeerSums(list, factors.columns(), factors.partType(), plan().ranks());
+            exchange = new HostPeerSums(list, factors.columns(), Reduction::slotOf);
         } else {
-            SumMemory host = new SumMemory(fabric, plans, inner, null, factors.partType());
-            peers = new StagedPeers(fabric, host.region(), host.sumsAt(), own, buffers.flags());
+            HostLanes lanes = StagedSums.lanes(fabric, steps, plan().chunks());
+            peers =
+                    new StagedPeers(
+                            fabric, lanes.region(), lanes.buffersAt(), own, buffers.flags());
             made.push(peers);
             long productNs = CallEvents.productNs(work());
-            exchange = new StagedSums(fabric, host, plan(), list, factors.columns(), productNs);
+            exchange = new StagedSums(fabric, lanes, list, factors.columns(), productNs);
             patienceNs = StagedPeers.patienceNs(deadlineNs);
         }
-        HostSums sums = new HostSums(plan(), list, exchange, factors, buffers, finish, patienceNs);
+        HostSums sums =
+                new HostSums(
+                        rank,
+                        plan().chunks(),
+                        plan().pacing().gatherFirst(),
+                        list,
+                        exchange,
+                        factors,
+                        buffers,
+                        finish,
+                        patienceNs);
         made.push(sums);
         return operator(list.origins(), sums.awaited(), peers, sums, memory);
     }

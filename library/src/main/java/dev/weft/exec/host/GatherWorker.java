@@ -1,6 +1,5 @@
 package dev.weft.exec.host;
 
-import dev.weft.fabric.transport.Awaited;
 import dev.weft.fabric.transport.RowGather;
 import dev.weft.op.Operator.View;
 import dev.weft.op.Timeline;
@@ -32,8 +31,7 @@ final class GatherWorker extends Worker {
         this.starts = new Need[shards.ranks()];
         for (int r = 0; r < starts.length; r++) {
             rows[r] = shards.rows(r);
-            Awaited shard = new Awaited(Awaited.SHARD, r, r, -1, 1);
-            starts[r] = new Need(r, StepMemory.START_AT, 1, 1, shard);
+            starts[r] = call.steps.shard(r);
         }
     }
 

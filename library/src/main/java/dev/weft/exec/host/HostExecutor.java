@@ -107,7 +107,7 @@ public final class HostExecutor implements AutoCloseable {
         try {
             RowNames names = new RowNames(work.chunks());
             boolean soon = work.results().isEmpty();
-            this.steps = new RankSteps(fabric, plan, memory, names, soon);
+            this.steps = new RankSteps(fabric, plan, memory, names, soon, false);
             this.call = new HostCall(fabric, memory, steps, names);
             this.ownsAll = place != null;
             this.order = order(plan, work.plans());

@@ -57,6 +57,7 @@ final class RankSteps {
     private final StepMemory memory;
     private final RowNames names;
     private final boolean soon;
+    private final boolean staged;
 
     /** By signal: what follows from the step of this rank that raises it. */
     private final Map<Signal, Done> own = new HashMap<>();
@@ -80,9 +81,17 @@ final class RankSteps {
 
     /**
      * @param soon whether peers do little before they start a call like this one
+     * @param staged whether chunks of A come from devices one by one, once a call has started
      */
-    RankSteps(Transport fabric, StepPlan plan, StepMemory memory, RowNames names, boolean soon) {
+    RankSteps(
+            Transport fabric,
+            StepPlan plan,
+            StepMemory memory,
+            RowNames names,
+            boolean soon,
+            boolean staged) {
         this.soon = soon;
+        this.staged = staged;
         this.fabric = fabric;
         this.plan = plan;
         this.memory = memory;
@@ -152,7 +161,8 @@ final class RankSteps {
         return dividing == null ? 0 : dividing.endNs;
     }
 
-    private Done done(Step step) {
+    /** What follows from the end of a step of this rank. */
+    Done done(Step step) {
         return step.signal() == null ? new Done(null) : own.get(step.signal());
     }
 
@@ -242,7 +252,11 @@ final class RankSteps {
     private List<Need> needs(Step step) {
         List<Need> needs = new ArrayList<>();
         if (step instanceof Step.Copy copy) {
-            addStart(copy.from(), StepPlan.A, needs);
+            if (staged && copy.from().buffer() == StepPlan.A) {
+                needs.add(chunk(copy));
+            } else {
+                addStart(copy.from(), StepPlan.A, needs);
+            }
             if (copy.to().rank() != plan.rank()
                     && memory.isSingle(copy.to().rank(), copy.to().buffer())) {
                 needs.add(start(copy.to().rank(), Awaited.START));
@@ -268,6 +282,33 @@ final class RankSteps {
                 needs.add(start);
             }
         }
+    }
+
+    /** That a device has brought the chunk that a copy moves. */
+    private Need chunk(Step.Copy copy) {
+        int owner = copy.from().rank();
+        int chunk = names.chunk(copy.firstRow(), copy.from().firstCol());
+        return staged(owner, chunk + 1, Awaited.chunk(owner, owner, chunk));
+    }
+
+    private Need staged(int owner, int count, Awaited what) {
+        int all = names.chunks().count(owner);
+        return new Need(owner, StepMemory.STAGED_AT, all, count, what);
+    }
+
+    /** That all of a rank's A may be read. */
+    Need shard(int rank) {
+        return staged
+                ? staged(
+                        rank,
+                        names.chunks().count(rank),
+                        new Awaited(Awaited.SHARD, rank, rank, -1))
+                : new Need(
+                        rank,
+                        StepMemory.START_AT,
+                        1,
+                        1,
+                        new Awaited(Awaited.SHARD, rank, rank, -1, 1));
     }
 
     private Need start(int rank, String what) {

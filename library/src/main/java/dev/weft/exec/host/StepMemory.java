@@ -25,6 +25,8 @@ import java.util.stream.Stream;
  *
  * <pre>
  * byte 0    4 bytes       start word: the number of the latest call that this rank has started
+ * byte 32, 48  4 bytes    words of operators on GPUs
+ * byte 64   4 bytes       staged word: chunks of A that a device has brought here, over all calls
  * byte 192  4 bytes       end word: the number of the latest call that this rank has awaited (only
  *                         if peers may read its results)
  * byte 256  4 bytes each  the words of signals
@@ -43,6 +45,7 @@ final class StepMemory implements AutoCloseable {
 
     static final int COPIES = 2;
     static final long START_AT = 0;
+    static final long STAGED_AT = 64;
     static final long ENDED_AT = 192;
 
     private static final long WORDS_AT = 256;
@@ -53,6 +56,7 @@ final class StepMemory implements AutoCloseable {
     private final DType aType;
     private final Region region;
     private final int stride;
+    private final long buffersAt;
 
     /** By buffer and rank: the offset of its first copy, bytes from copy to copy and row to row. */
     private final long[][] at;
@@ -75,6 +79,7 @@ final class StepMemory implements AutoCloseable {
      * Collective.
      *
      * @param place where A lies; null if it has its own memory
+     * @param arena for buffers that no other rank reaches; null if those are on a device
      */
     StepMemory(Transport fabric, StepPlan plan, DType aType, Place place, Arena arena) {
         this.fabric = fabric;
@@ -87,7 +92,8 @@ final class StepMemory implements AutoCloseable {
             most = Math.max(most, Math.toIntExact(signal.value()));
         }
         this.stride = (int) most(most);
-        long next = toPage(wordAt((int) most(words)));
+        this.buffersAt = toPage(wordAt((int) most(words)));
+        long next = buffersAt;
         int buffers = (int) most(plan.buffers().size());
         long[] own = new long[buffers];
         long[] ownCopy = new long[buffers];
@@ -175,7 +181,9 @@ final class StepMemory implements AutoCloseable {
             for (int b = 0; b < rows.length; b++) {
                 boolean exists = b < plan.buffers().size() && b != StepPlan.B && b != StepPlan.C;
                 if (rank == fabric.rank() && exists && !isInRegion(b)) {
-                    allocate(b, arena);
+                    if (arena != null) {
+                        allocate(b, arena);
+                    }
                 } else if (rank == fabric.rank() && exists || rows[b][rank] > 0) {
                     viewPart(rank, b, rows[b][rank]);
                 }
@@ -218,6 +226,11 @@ final class StepMemory implements AutoCloseable {
     /** Bytes of this rank's part. */
     long bytes() {
         return region.part(fabric.rank()).byteSize();
+    }
+
+    /** Where the buffers of a rank's part begin: a page, at the same offset on all ranks. */
+    long buffersAt() {
+        return buffersAt;
     }
 
     static long wordAt(int word) {

@@ -21,11 +21,14 @@ public record OperatorTrial<M, O extends Operator<M>>(
     /** The byte that fills shards: no zero and no NaN in any type. */
     public static final byte ORDINARY = 0x3f;
 
+    /** Calls use two places for A in turn. */
+    private static final int PLACES = 2;
+
     @Override
     public O prepare(Candidate candidate) {
         O operator = operators.apply(candidate);
         try {
-            for (int half = 0; half < OperatorMemory.HALVES; half++) {
+            for (int copy = 0; copy < PLACES; copy++) {
                 fill.accept(operator.nextShard());
                 callNs(operator);
             }

@@ -1,5 +1,5 @@
 /**
- * Runs the lanes of a plan on one rank: the memory that peers can reach, the threads that move
- * chunks, and their spans and reports. Operators on CPUs and on GPUs share it.
+ * What operators on CPUs and on GPUs share: what is wanted, the threads of a rank, and their spans
+ * and reports.
  */
 package dev.weft.op.exec;

@@ -3,26 +3,33 @@ package dev.weft.cuda.exec;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.weft.cuda.exec.SumCopyList.Made;
 import dev.weft.cuda.exec.SumCopyList.Move;
-import dev.weft.cuda.exec.SumCopyList.Parts;
 import dev.weft.cuda.kernel.TileSchedule;
 import dev.weft.cuda.kernel.TileSchedule.SumBlock;
 import dev.weft.cuda.kernel.TileShape;
 import dev.weft.plan.Chunks;
-import dev.weft.plan.RankPlan;
 import dev.weft.plan.Reduction;
+import dev.weft.plan.ReductionRequest;
 import dev.weft.plan.Shards;
+import dev.weft.plan.step.Part;
+import dev.weft.plan.step.StepPlan;
+import dev.weft.tensor.DType;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
-import java.util.Map;
 import java.util.Random;
+import java.util.Set;
 import org.junit.jupiter.api.Test;
 
 /** Plans of sums as copies: what comes, what is multiplied, what goes, and what waits for what. */
 class SumCopyListTest {
 
+    /** The buffers of these plans: sums so far, and whole sums. */
+    private static final int SUMS = StepPlan.C + 1;
+
+    private static final int WHOLE = StepPlan.C + 2;
     private static final TileShape SHAPE = new TileShape(256, 256, 128, 66);
 
     private static SumCopyList list(
@@ -43,21 +50,40 @@ class SumCopyListTest {
             boolean all,
             int rank,
             long... columns) {
-        long n = Arrays.stream(columns).sum();
-        Chunks chunks = Chunks.byRows(rows, n, 256, 256);
-        RankPlan plan = reduction.plans(chunks, inner, all).get(rank);
-        List<Long> each = Arrays.stream(columns).boxed().toList();
-        return SumCopyList.of(plan, each, all, SHAPE, staged, false);
+        return list(staged, reduction, reduction.order(), rows, inner, all, rank, columns);
     }
 
-    /** Elements that moves to a slot cover, each once. */
-    private static long covered(List<Move> moves, int slot) {
-        Map<String, Long> seen = new HashMap<>();
+    private static SumCopyList list(
+            boolean staged,
+            Reduction reduction,
+            Reduction.Order order,
+            Shards rows,
+            Shards inner,
+            boolean all,
+            int rank,
+            long... columns) {
+        Chunks chunks = Chunks.byRows(rows, Arrays.stream(columns).sum(), 256, 256);
+        List<StepPlan> plans = reduction.plans(new ReductionRequest(chunks, inner, all, order));
+        List<Long> each = Arrays.stream(columns).boxed().toList();
+        return SumCopyList.of(plans, rank, chunks, each, SHAPE, staged);
+    }
+
+    /** Elements that moves to one buffer of their receivers cover, each once for each of them. */
+    private static long covered(List<Move> moves, int buffer) {
+        Set<String> seen = new HashSet<>();
         long elements = 0;
-        for (Move move : moves.stream().filter(m -> m.slot() == slot).toList()) {
-            String key = move.product() + " " + move.row() + " " + move.col();
-            assertTrue(seen.put(key, move.rows()) == null, key);
-            elements += move.rows() * move.cols();
+        for (Move move : moves) {
+            if (move.copy().to().buffer() == buffer) {
+                String key =
+                        "%d %d %d to %d"
+                                .formatted(
+                                        move.product(),
+                                        move.row(),
+                                        move.col(),
+                                        move.copy().to().rank());
+                assertTrue(seen.add(key), key);
+                elements += move.rows() * move.cols();
+            }
         }
         return elements;
     }
@@ -66,12 +92,13 @@ class SumCopyListTest {
     void theLastOfAChainContinuesAllAndSendsWhatIsNotItsOwn() {
         Shards rows = Shards.even(4096, 4);
         SumCopyList list = list(Reduction.CHAIN, rows, Shards.even(4096, 4), false, 3, 8192);
-        assertEquals(4096L * 8192, covered(list.in(), Reduction.PARTIAL));
-        assertEquals(3072L * 8192, covered(list.out(), Reduction.WHOLE));
+        assertEquals(4096L * 8192, covered(list.in(), SUMS));
+        assertEquals(3072L * 8192, covered(list.out(), WHOLE));
         assertEquals(list.counters(), list.out().size());
         assertEquals(List.of(), list.late());
-        Parts own = new Parts(3072, 1024, List.of(Reduction.PARTIAL), List.of(-1));
-        assertEquals(List.of(own), list.results());
+        Part sums = new Part(3, SUMS, 3072, 1024, 0, 8192);
+        Part c = new Part(3, StepPlan.C, 0, 1024, 0, 8192);
+        assertEquals(List.of(new Made(List.of(sums), c, 3072, List.of(-1))), list.results());
         List<SumBlock> blocks = list.blocks().getFirst();
         assertTrue(blocks.stream().allMatch(b -> b.flag() >= 0));
         // Small at both ends, whole rows between.
@@ -86,26 +113,42 @@ class SumCopyListTest {
         Shards rows = Shards.even(4096, 4);
         SumCopyList list = list(Reduction.CHAIN, rows, Shards.even(64, 4), false, 0, 1024, 512);
         assertTrue(list.blocks().stream().flatMap(List::stream).allMatch(b -> b.flag() < 0));
-        assertEquals(4096L * 1536, covered(list.out(), Reduction.PARTIAL));
-        assertEquals(1024L * 1536, covered(list.in(), Reduction.WHOLE));
+        assertEquals(4096L * 1536, covered(list.out(), SUMS));
+        assertEquals(1024L * 1536, covered(list.in(), WHOLE));
         assertEquals(4, list.results().size());
-        assertEquals(List.of(Reduction.WHOLE), list.results().getFirst().slots());
-        assertEquals(1024, list.rowsOf(Reduction.WHOLE)[1]);
-        assertEquals(4096, list.rowsOf(Reduction.PARTIAL)[1]);
+        assertEquals(WHOLE, list.results().getFirst().parts().getFirst().buffer());
+        assertEquals(1024, list.buffers().get(WHOLE).rows());
+        assertEquals(4096, list.buffers().get(SUMS).rows());
     }
 
     @Test
     void partsAreAddedInRankOrderAndSumsOfAllGoToEverybody() {
         Shards rows = Shards.of(300, 200, 500);
         SumCopyList list = list(Reduction.MESH_PUSH, rows, Shards.of(5, 0, 9), true, 2, 100);
-        int slot = Reduction.slotOf(2);
-        assertEquals(500L * 100, covered(list.out(), slot));
-        assertEquals(500L * 100, covered(list.in(), Reduction.slotOf(0)));
-        assertEquals(500L * 100, covered(list.in(), Reduction.WHOLE));
+        assertEquals(500L * 100, elements(list.out()));
+        assertEquals(500L * 100, elements(list.in().subList(0, list.beforeWhole())));
+        assertEquals(500L * 100, covered(list.in(), WHOLE));
         assertEquals(2 * 2, list.late().size());
-        List<Integer> added = List.of(Reduction.slotOf(0), Reduction.PARTIAL);
-        assertEquals(added, list.results().getLast().slots());
-        assertEquals(List.of(Reduction.WHOLE), list.results().getFirst().slots());
+        assertEquals(2, list.added().size());
+        for (Made made : list.added()) {
+            assertEquals(0, from(list, made.parts().getFirst()));
+            assertEquals(SUMS, made.parts().getLast().buffer());
+            assertEquals(2, made.parts().size());
+            assertEquals(WHOLE, made.into().buffer());
+        }
+        for (Made made : list.results()) {
+            assertEquals(WHOLE, made.parts().getFirst().buffer());
+            assertEquals(1, made.parts().size());
+        }
+    }
+
+    /** The rank that sends what comes to a part. */
+    private static int from(SumCopyList list, Part part) {
+        return list.in().stream()
+                .filter(move -> move.part().equals(part))
+                .mapToInt(move -> move.copy().from().rank())
+                .findFirst()
+                .orElseThrow();
     }
 
     /** Threads of the host send a chunk to everybody, and hand on what has come to them. */
@@ -115,32 +158,44 @@ class SumCopyListTest {
         Shards inner = Shards.of(16, 16, 16);
         for (int rank = 0; rank < 3; rank++) {
             SumCopyList chain = list(true, Reduction.CHAIN, rows, inner, true, rank, 100, 60);
-            assertEquals(1000L * 160, covered(chain.out(), Reduction.PARTIAL));
+            assertEquals(1000L * 160, elements(chain.out()));
+            assertTrue(chain.out().stream().allMatch(chain::isMultiplied));
             assertEquals(List.of(), chain.late());
             SumCopyList mesh = list(true, Reduction.MESH_PUSH, rows, inner, true, rank, 100, 60);
             long own = rows.rows(rank);
-            assertEquals((1000 - own) * 160, covered(mesh.out(), Reduction.PARTIAL));
-            assertEquals(own * 160, covered(mesh.late(), Reduction.PARTIAL));
-            assertTrue(mesh.out().stream().allMatch(m -> m.slot() == Reduction.PARTIAL));
-            assertTrue(mesh.late().stream().allMatch(m -> m.fromSlot() == Reduction.WHOLE));
+            assertEquals((1000 - own) * 160, elements(mesh.out()));
+            assertEquals(own * 160, elements(mesh.late()));
+            assertTrue(mesh.out().stream().allMatch(mesh::isMultiplied));
+            assertTrue(mesh.late().stream().allMatch(m -> m.part().buffer() == WHOLE));
             // A rank adds and sends its own rows before it waits for those of others.
-            List<Integer> slots = mesh.in().stream().map(Move::slot).toList();
-            int whole = mesh.inBeforeWhole();
-            assertEquals(whole, slots.indexOf(Reduction.WHOLE));
-            assertEquals(2 * own * 160, elements(mesh.in().subList(0, whole)));
+            List<Move> added = mesh.in().subList(0, mesh.beforeWhole());
+            assertEquals(0, covered(added, WHOLE));
+            assertEquals(2 * own * 160, elements(added));
+            mesh.leaving().forEach(move -> assertTrue(move.maker().signal() != null));
         }
     }
 
-    /** A product that is rounded is no whole sum yet, even if no other rank adds to it. */
+    /** Sums of one rank alone are sent whole, in fp32, however they were stored. */
     @Test
     void whatIsRoundedIsAddedUpBeforeItIsSentWhole() {
-        Chunks chunks = Chunks.byRows(Shards.of(300, 200), 100, 256, 256);
-        RankPlan plan = Reduction.MESH_PUSH.plans(chunks, Shards.of(16, 0), true).getFirst();
-        SumCopyList exact = SumCopyList.of(plan, List.of(100L), true, SHAPE, true, false);
-        assertEquals(List.of(), exact.late());
-        SumCopyList rounded = SumCopyList.of(plan, List.of(100L), true, SHAPE, true, true);
-        assertEquals(300 * 100, covered(rounded.late(), Reduction.PARTIAL));
-        assertEquals(200 * 100, covered(rounded.out(), Reduction.PARTIAL));
+        for (Reduction.Order order :
+                List.of(Reduction.Order.BY_RANK, Reduction.Order.BY_RANK_BF16)) {
+            SumCopyList list =
+                    list(
+                            true,
+                            Reduction.MESH_PUSH,
+                            order,
+                            Shards.of(300, 200),
+                            Shards.of(16, 0),
+                            true,
+                            0,
+                            100);
+            assertEquals(300 * 100, elements(list.late()));
+            assertEquals(200 * 100, elements(list.out()));
+            boolean rounded = order == Reduction.Order.BY_RANK_BF16;
+            assertEquals(rounded ? DType.BF16 : DType.FP32, list.type(SUMS));
+            assertEquals(DType.FP32, list.type(WHOLE));
+        }
     }
 
     private static long elements(List<Move> moves) {
@@ -175,19 +230,19 @@ class SumCopyListTest {
                             1 + random.nextInt(3000));
             List<SumBlock> blocks = list.blocks().getFirst();
             for (Move move : list.out()) {
-                if (move.fromSlot() == Reduction.PARTIAL) {
+                if (list.isMultiplied(move)) {
                     SumBlock made =
                             blocks.stream()
                                     .filter(b -> b.signal() == move.word())
                                     .findFirst()
                                     .orElseThrow();
-                    assertEquals(made.row(), move.row());
+                    assertEquals(made.row(), move.part().firstRow());
                     assertTrue(made.flag() < move.after(), list::toString);
                 } else {
                     assertTrue(move.word() < move.after(), list::toString);
                 }
             }
-            long rows = list.results().stream().mapToLong(Parts::rows).sum();
+            long rows = list.results().stream().mapToLong(made -> made.into().rows()).sum();
             assertEquals(all ? Shards.of(m).totalRows() : m[rank], rows);
             checkTiles(blocks);
         }
