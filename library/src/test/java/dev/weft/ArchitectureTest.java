@@ -68,7 +68,16 @@ class ArchitectureTest {
                                     "files",
                                     "telemetry",
                                     "waiting")),
-                    entry("exec..", Set.of("op..", "fabric..", "gemm", "plan..", "tensor", "ffi")),
+                    entry(
+                            "exec..",
+                            Set.of(
+                                    "op..",
+                                    "fabric..",
+                                    "gemm",
+                                    "plan..",
+                                    "tensor",
+                                    "ffi",
+                                    "waiting")),
                     entry(
                             "op..",
                             Set.of(
@@ -188,7 +197,7 @@ class ArchitectureTest {
                     "dev.weft.op.OperatorBuilder",
                     "dev.weft.op.Planning",
                     "dev.weft.cuda.op.CudaAllGatherMatmulBuilder",
-                    "dev.weft.cuda.exec.CudaPlanning");
+                    "dev.weft.cuda.op.CudaPlanning");
 
     @Test
     void onlyWhoWritesPlansKnowsAlgorithms() {
@@ -207,12 +216,17 @@ class ArchitectureTest {
         assertEquals(new TreeSet<>(WRITERS), found);
     }
 
-    /** Who prices or proves plans knows steps, not what they are for. */
+    /** Who runs, prices or proves plans knows steps, not what they are for. */
     @Test
-    void simulatorAndCheckerKnowNoCollective() {
+    void executorsSimulatorAndCheckerKnowNoCollective() {
         noClasses()
                 .that()
-                .resideInAnyPackage("dev.weft.sim..", "dev.weft.plan.step..")
+                .resideInAnyPackage(
+                        "dev.weft.exec..",
+                        "dev.weft.cuda.exec..",
+                        "dev.weft.cuda.kernel..",
+                        "dev.weft.sim..",
+                        "dev.weft.plan.step..")
                 .should()
                 .dependOnClassesThat()
                 .belongToAnyOf(Algorithm.class, Reduction.class, RankPlan.class, PlanWriter.class)

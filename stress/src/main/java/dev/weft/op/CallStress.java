@@ -3,9 +3,9 @@ package dev.weft.op;
 import static org.openjdk.jcstress.annotations.Expect.ACCEPTABLE;
 import static org.openjdk.jcstress.annotations.Expect.FORBIDDEN;
 
+import dev.weft.exec.host.Team;
 import dev.weft.fabric.memory.Slots;
 import dev.weft.op.Operator.PendingCall;
-import dev.weft.op.exec.Team;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;

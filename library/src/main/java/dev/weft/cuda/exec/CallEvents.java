@@ -13,6 +13,9 @@ import dev.weft.ffi.CudaMemory;
 import dev.weft.ffi.CudaStreams;
 import java.lang.foreign.ValueLayout;
 import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
 import java.util.function.IntUnaryOperator;
 
 /**
@@ -29,7 +32,9 @@ public final class CallEvents implements AutoCloseable {
     /** No card multiplies slower: 1 TFLOP/s. A long product is no stall. */
     private static final double SLOWEST_PER_NS = 1000;
 
-    private final CopyList list;
+    private final int rank;
+    private final List<Origin> origins;
+    private final int[] due;
     private final IntUnaryOperator worldRank;
     private final CudaBuffers buffers;
     private final LaneCounters counters;
@@ -49,6 +54,8 @@ public final class CallEvents implements AutoCloseable {
     private boolean hasLooked;
 
     /**
+     * @param origins by flag: whose rows it tells of
+     * @param due flags of what arrives
      * @param worldRank the number by which errors name a rank
      * @param counters behind the flags; null if there are none
      * @param heartbeat tells the peers that this rank lives
@@ -56,7 +63,9 @@ public final class CallEvents implements AutoCloseable {
      * @param work floating-point operations of a call's products
      */
     public CallEvents(
-            CopyList list,
+            int rank,
+            List<Origin> origins,
+            int[] due,
             IntUnaryOperator worldRank,
             CudaBuffers buffers,
             LaneCounters counters,
@@ -64,7 +73,9 @@ public final class CallEvents implements AutoCloseable {
             Runnable check,
             long deadlineNs,
             double work) {
-        this.list = list;
+        this.rank = rank;
+        this.origins = origins;
+        this.due = due;
         this.worldRank = worldRank;
         this.buffers = buffers;
         this.counters = counters;
@@ -176,26 +187,29 @@ public final class CallEvents implements AutoCloseable {
     }
 
     /**
-     * Whether the pieces of a chunk had arrived when the call failed. Flags that cannot be read,
-     * since the device is at fault, count for none.
+     * By source and chunk: whether its pieces had arrived when the call failed. Flags that cannot
+     * be read, since the device is at fault, count for none.
      */
-    public boolean hasArrived(int source, int chunk, int call) {
+    public Map<Integer, Map<Integer, Boolean>> arrivals(int call) {
         look();
-        boolean all = true;
-        for (int flag = 0; flag < list.flags(); flag++) {
-            Origin origin = list.origins().get(flag);
-            if (origin.source() == source && origin.chunk() == chunk) {
-                all &= seen.segment().get(ValueLayout.JAVA_INT, 4L * flag) - call >= 0;
-            }
+        Map<Integer, Map<Integer, Boolean>> bySource = new TreeMap<>();
+        for (int flag : due) {
+            Origin origin = origins.get(flag);
+            bySource.computeIfAbsent(origin.source(), source -> new TreeMap<>())
+                    .merge(origin.chunk(), isRaised(flag, call), Boolean::logicalAnd);
         }
-        return all;
+        return bySource;
+    }
+
+    private boolean isRaised(int flag, int call) {
+        return seen.segment().get(ValueLayout.JAVA_INT, 4L * flag) - call >= 0;
     }
 
     /** Whether the pieces of a chunk have arrived by now, while the call may be under way. */
     public boolean isThere(int source, int chunk, int call) {
         boolean before = hasLooked;
         hasLooked = false;
-        boolean there = hasArrived(source, chunk, call);
+        boolean there = arrivals(call).get(source).get(chunk);
         hasLooked = before;
         return there;
     }
@@ -220,7 +234,7 @@ public final class CallEvents implements AutoCloseable {
     /** Publishes every flag, so that streams and grids that wait for them end. */
     private void release(int call) {
         look();
-        for (int flag = 0; flag < list.flags(); flag++) {
+        for (int flag = 0; flag < origins.size(); flag++) {
             CudaStreams.writeValue32(rescue.handle(), buffers.flags() + 4L * flag, call);
         }
         if (counters != null) {
@@ -232,12 +246,12 @@ public final class CallEvents implements AutoCloseable {
     }
 
     private FabricException describe(StallWord.Stall stall) {
-        Origin origin = list.origins().get(stall.flag());
+        Origin origin = origins.get(stall.flag());
         int source = worldRank.applyAsInt(origin.source());
         String awaited = "chunk " + origin.chunk() + " of rank " + source;
         if (stall.seen() - stall.expected() > 0) {
             return new CorruptSignalException(
-                    worldRank.applyAsInt(list.rank()),
+                    worldRank.applyAsInt(rank),
                     source,
                     source,
                     origin.chunk(),
@@ -250,10 +264,10 @@ public final class CallEvents implements AutoCloseable {
     }
 
     private StallException stalled(String awaited, int source, int chunk) {
-        int rank = worldRank.applyAsInt(list.rank());
-        int peer = source < 0 ? rank : worldRank.applyAsInt(source);
+        int own = worldRank.applyAsInt(rank);
+        int peer = source < 0 ? own : worldRank.applyAsInt(source);
         return new StallException(
-                rank, peer, peer, chunk, awaited + " on the GPU", Duration.ofNanos(deadlineNs));
+                own, peer, peer, chunk, awaited + " on the GPU", Duration.ofNanos(deadlineNs));
     }
 
     @Override

@@ -106,11 +106,6 @@ public record CopyList(
         launches = List.copyOf(launches);
     }
 
-    /** One that copies nothing, of flags that something else raises. */
-    public static CopyList none(int rank, List<Origin> origins) {
-        return new CopyList(rank, List.of(), List.of(), List.of(), List.of(), origins);
-    }
-
     /**
      * @param plans of all ranks
      * @param chunks what flags tell of
@@ -123,6 +118,14 @@ public record CopyList(
     /** Number of flags. */
     public int flags() {
         return origins.size();
+    }
+
+    /** Flags of what arrives. */
+    public int[] due() {
+        return arriving.stream()
+                .flatMap(line -> line.copies.stream())
+                .mapToInt(Copy::flag)
+                .toArray();
     }
 
     /** Words by which hosts tell each other what is queued: for each flag, and for each launch. */

@@ -1,7 +1,6 @@
 package dev.weft.cuda.exec;
 
 import dev.weft.cuda.DeviceMatrix;
-import dev.weft.op.exec.ArrivalPlace;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 
@@ -13,12 +12,6 @@ import dev.weft.tensor.DType;
  * transfer says which buffer, not the call. Pure.
  */
 public record DeviceLayout(Shards shards, DType dtype, long cols, ArrivalPlace place) {
-
-    public DeviceLayout {
-        if (place == ArrivalPlace.NONE) {
-            throw new IllegalArgumentException("no place for what arrives: expected one");
-        }
-    }
 
     /** Bytes from one row's start to the next one's, the same everywhere. */
     public long pitchBytes() {
@@ -35,7 +28,7 @@ public record DeviceLayout(Shards shards, DType dtype, long cols, ArrivalPlace p
                 switch (place) {
                     case COLUMNS -> shards.maxRows();
                     case PING_PONG -> shards.rows(rank) + shards.maxRows();
-                    case ROWS, NONE -> shards.totalRows();
+                    case ROWS -> shards.totalRows();
                 };
         return Math.multiplyExact(Math.max(1, rows), pitchBytes());
     }
@@ -51,7 +44,7 @@ public record DeviceLayout(Shards shards, DType dtype, long cols, ArrivalPlace p
                 switch (place) {
                     case COLUMNS -> 0;
                     case PING_PONG -> source == rank ? 0 : shards.rows(rank);
-                    case ROWS, NONE -> shards.firstRow(source);
+                    case ROWS -> shards.firstRow(source);
                 };
         long firstCol = place == ArrivalPlace.COLUMNS ? source * cols : 0;
         return (firstRow + row) * pitchBytes() + (firstCol + col) * dtype.bytes();

@@ -4,7 +4,6 @@ import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.kernel.DeviceProduct;
 import dev.weft.op.Result;
 import dev.weft.op.Timeline;
-import dev.weft.plan.RankPlan;
 import dev.weft.plan.Shards;
 import java.util.ArrayList;
 import java.util.List;
@@ -13,7 +12,10 @@ import java.util.Optional;
 /** What a call on a GPU gave; one for all calls of an operator. */
 public final class DeviceResult implements Result<DeviceMatrix> {
 
-    private final RankPlan plan;
+    private final int rank;
+    private final Shards shards;
+    private final boolean keeps;
+    private final boolean moves;
     private final CudaBuffers buffers;
     private final DeviceOperands operands;
     private final Copies copies;
@@ -33,8 +35,15 @@ public final class DeviceResult implements Result<DeviceMatrix> {
     private long gatherNs;
     private boolean alone;
 
+    /**
+     * @param keeps whether gathered A is there after a call
+     * @param moves whether a call copies rows
+     */
     public DeviceResult(
-            RankPlan plan,
+            int rank,
+            Shards shards,
+            boolean keeps,
+            boolean moves,
             CudaBuffers buffers,
             DeviceOperands operands,
             Copies copies,
@@ -42,7 +51,10 @@ public final class DeviceResult implements Result<DeviceMatrix> {
             Launches launches,
             DeviceTimeline timeline,
             CopyTimes copyTimes) {
-        this.plan = plan;
+        this.rank = rank;
+        this.shards = shards;
+        this.keeps = keeps;
+        this.moves = moves;
         this.buffers = buffers;
         this.operands = operands;
         this.copies = copies;
@@ -93,13 +105,7 @@ public final class DeviceResult implements Result<DeviceMatrix> {
 
     @Override
     public Optional<DeviceMatrix> gathered() {
-        boolean kept =
-                switch (plan.storage()) {
-                    case GATHERED -> true;
-                    case IN_PLACE -> plan.ranks() == 1;
-                    case PING_PONG, SUMS, SUMS_IN_PLACE -> false;
-                };
-        return kept ? Optional.of(buffers.gathered(gatheredCall & 1)) : Optional.empty();
+        return keeps ? Optional.of(buffers.gathered(gatheredCall & 1)) : Optional.empty();
     }
 
     @Override
@@ -121,7 +127,6 @@ public final class DeviceResult implements Result<DeviceMatrix> {
      */
     @Override
     public Timeline timeline() {
-        int rank = plan.rank();
         long startNs = endNs - elapsedNs;
         List<Timeline.Track> tracks = new ArrayList<>();
         if (launches != null && alone) {
@@ -156,11 +161,9 @@ public final class DeviceResult implements Result<DeviceMatrix> {
     }
 
     private Timeline untold() {
-        int rank = plan.rank();
-        Shards shards = plan.chunks().shards();
         long startNs = endNs - elapsedNs;
         List<Timeline.Track> tracks = new ArrayList<>();
-        if (!plan.lanes().isEmpty()) {
+        if (moves) {
             long peerRows = shards.totalRows() - shards.rows(rank);
             long end = gatherNs > 0 ? gatherNs : elapsedNs;
             tracks.add(track("copies", Timeline.Kind.TRANSFER, peerRows, 0, end));
@@ -178,7 +181,6 @@ public final class DeviceResult implements Result<DeviceMatrix> {
 
     private Timeline.Track track(
             String name, Timeline.Kind kind, long rows, long startNs, long finishNs) {
-        int rank = plan.rank();
         return new Timeline.Track(
                 name, List.of(Timeline.Span.local(kind, rank, rank, 0, rows, startNs, finishNs)));
     }

@@ -30,7 +30,7 @@ public final class GpuModel {
      * @param linked whether ranks reach each other's GPUs; what was measured of copies is then of
      *     no use, since it is about host memory
      */
-    static Machine of(Gpu gpu, boolean linked) {
+    public static Machine of(Gpu gpu, boolean linked) {
         return gpu == null
                 ? Machines.named(linked ? LINKED_MODEL : MODEL)
                 : of(stored(gpu), gpu.multiprocessors(), linked);

@@ -98,7 +98,22 @@ public final class CudaAllGatherMatmul extends CudaOperator {
         this.copyTimes = copyTimes;
         this.result =
                 new DeviceResult(
-                        plan, buffers, operands, copies, events, launches, timeline, copyTimes);
+                        plan.rank(),
+                        plan.chunks().shards(),
+                        keepsGathered(plan),
+                        !plan.lanes().isEmpty(),
+                        buffers,
+                        operands,
+                        copies,
+                        events,
+                        launches,
+                        timeline,
+                        copyTimes);
+    }
+
+    private static boolean keepsGathered(RankPlan plan) {
+        return plan.storage() == RankPlan.Storage.GATHERED
+                || plan.storage() == RankPlan.Storage.IN_PLACE && plan.ranks() == 1;
     }
 
     /** Takes ownership of the operands too, and notes what auto chose from. */

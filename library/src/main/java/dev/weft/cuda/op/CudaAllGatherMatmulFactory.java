@@ -3,6 +3,7 @@ package dev.weft.cuda.op;
 import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.Gpu;
 import dev.weft.cuda.GpuStream;
+import dev.weft.cuda.exec.ArrivalPlace;
 import dev.weft.cuda.exec.CallEvents;
 import dev.weft.cuda.exec.Copies;
 import dev.weft.cuda.exec.CopyList;
@@ -10,7 +11,6 @@ import dev.weft.cuda.exec.CopyStreams;
 import dev.weft.cuda.exec.CopyTimes;
 import dev.weft.cuda.exec.CudaBuffers;
 import dev.weft.cuda.exec.CudaEngine;
-import dev.weft.cuda.exec.CudaPlanning;
 import dev.weft.cuda.exec.DeviceLayout;
 import dev.weft.cuda.exec.DeviceOperands;
 import dev.weft.cuda.exec.DevicePeers;
@@ -31,7 +31,6 @@ import dev.weft.cuda.kernel.TileShape;
 import dev.weft.exec.host.HostLanes;
 import dev.weft.fabric.transport.RowGather;
 import dev.weft.fabric.transport.Transport;
-import dev.weft.op.exec.ArrivalPlace;
 import dev.weft.op.exec.Description;
 import dev.weft.op.exec.Description.Feature;
 import dev.weft.plan.GatherSteps;
@@ -157,7 +156,9 @@ record CudaAllGatherMatmulFactory(
             Runnable heartbeat = fabric == null ? () -> {} : fabric::worked;
             CallEvents events =
                     new CallEvents(
-                            list,
+                            rank,
+                            list.origins(),
+                            list.due(),
                             peers::worldRank,
                             buffers,
                             counters,

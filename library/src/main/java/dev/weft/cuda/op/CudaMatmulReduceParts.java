@@ -2,7 +2,6 @@ package dev.weft.cuda.op;
 
 import dev.weft.cuda.Gpu;
 import dev.weft.cuda.exec.CallEvents;
-import dev.weft.cuda.exec.CopyList;
 import dev.weft.cuda.exec.CudaBuffers;
 import dev.weft.cuda.exec.HostPeerSums;
 import dev.weft.cuda.exec.HostPeers;
@@ -27,6 +26,7 @@ import dev.weft.tensor.DType;
 import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
+import java.util.stream.IntStream;
 
 /**
  * What a {@link CudaMatmulReduce} is made of, for either way in which ranks reach each other. Used
@@ -137,7 +137,9 @@ record CudaMatmulReduceParts(
             List<AutoCloseable> memory) {
         CallEvents events =
                 new CallEvents(
-                        CopyList.none(rank, origins),
+                        rank,
+                        origins,
+                        IntStream.range(0, origins.size()).toArray(),
                         peers::worldRank,
                         buffers,
                         counters,

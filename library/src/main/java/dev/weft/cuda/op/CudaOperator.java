@@ -8,14 +8,15 @@ import dev.weft.cuda.exec.CudaBuffers;
 import dev.weft.cuda.exec.DevicePeers;
 import dev.weft.cuda.exec.HostSteps;
 import dev.weft.cuda.exec.Peers;
+import dev.weft.exec.host.CallReport;
 import dev.weft.fabric.FabricException;
 import dev.weft.fabric.FailureReport;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.op.Operator;
 import dev.weft.op.Result;
-import dev.weft.op.exec.CallReport;
 import dev.weft.plan.RankPlan;
 import java.util.List;
+import java.util.Map;
 
 /**
  * What operators on GPUs have in common: a call queues its work on the caller's stream and returns,
@@ -60,7 +61,7 @@ abstract sealed class CudaOperator extends Operator<DeviceMatrix>
         this.linked = peers instanceof DevicePeers devices ? devices : null;
         this.steps = peers.steps();
         this.events = events;
-        this.report = new CallReport(plan, peers::worldRank, new LatestCall());
+        this.report = new CallReport(plan.rank(), plan.ranks(), peers::worldRank, new LatestCall());
     }
 
     @Override
@@ -123,8 +124,8 @@ abstract sealed class CudaOperator extends Operator<DeviceMatrix>
         }
 
         @Override
-        public boolean hasArrived(int source, int chunk) {
-            return events.hasArrived(source, chunk, started());
+        public Map<Integer, Map<Integer, Boolean>> arrivals() {
+            return events.arrivals(started());
         }
 
         @Override

@@ -3,8 +3,6 @@ package dev.weft.exec.host;
 import dev.weft.fabric.transport.RowGather;
 import dev.weft.op.Operator.View;
 import dev.weft.op.Timeline;
-import dev.weft.op.exec.SpanLog;
-import dev.weft.op.exec.Worker;
 import dev.weft.plan.Shards;
 import dev.weft.plan.step.Signal;
 

@@ -3,7 +3,6 @@ package dev.weft.exec.host;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.op.Operator.View;
 import dev.weft.op.Timeline;
-import dev.weft.op.exec.SpanLog;
 import dev.weft.tensor.Matrix;
 import java.util.List;
 

@@ -1,6 +1,7 @@
 package dev.weft.exec.host;
 
 import dev.weft.fabric.FabricException;
+import dev.weft.fabric.FailureReport;
 import dev.weft.fabric.transport.Awaited;
 import dev.weft.fabric.transport.Region;
 import dev.weft.fabric.transport.RowGather;
@@ -9,9 +10,6 @@ import dev.weft.gemm.Gemm;
 import dev.weft.gemm.PackedB;
 import dev.weft.op.Operator.View;
 import dev.weft.op.Timeline;
-import dev.weft.op.exec.SpanLog;
-import dev.weft.op.exec.Team;
-import dev.weft.op.exec.Worker;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.step.Step;
 import dev.weft.plan.step.StepPlan;
@@ -21,6 +19,8 @@ import dev.weft.tensor.ScaledMatrix.Scaling;
 import java.lang.foreign.Arena;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
 import java.util.function.Consumer;
 import java.util.function.IntConsumer;
 
@@ -40,7 +40,7 @@ public final class HostExecutor implements AutoCloseable {
     private final StepMemory memory;
     private final RankSteps steps;
     private final HostCall call;
-    private final HostReport report;
+    private final CallReport report;
     private final SpanLog staging = new SpanLog("caller", 1);
     private final List<MoverWorker> movers = new ArrayList<>();
     private final List<MultiplierWorker.Shared> programs = new ArrayList<>();
@@ -125,7 +125,12 @@ public final class HostExecutor implements AutoCloseable {
             }
             this.workers = Math.max(work.workers(), steps.programs().size());
             addMultipliers(work, arena, all);
-            this.report = new HostReport(call, work.plans(), movers);
+            this.report =
+                    new CallReport(
+                            fabric.rank(),
+                            fabric.size(),
+                            fabric::worldRank,
+                            new LatestCall(work.plans()));
             logs.add(staging);
             all.forEach(worker -> logs.add(worker.log()));
             // A gather is too short to hand to another thread: its caller only waits for it anyway.
@@ -140,6 +145,52 @@ public final class HostExecutor implements AutoCloseable {
         } catch (RuntimeException | Error e) {
             memory.close();
             throw e;
+        }
+    }
+
+    /** What an error reports about the latest call. */
+    private final class LatestCall implements CallReport.Call {
+
+        private final List<StepPlan> plans;
+
+        LatestCall(List<StepPlan> plans) {
+            this.plans = plans;
+        }
+
+        @Override
+        public String operator() {
+            return memory.region().name();
+        }
+
+        @Override
+        public int number() {
+            return call.number;
+        }
+
+        @Override
+        public boolean moves() {
+            return call.number > 0 && call.view != View.COMPUTE_ONLY;
+        }
+
+        @Override
+        public boolean isStarted(int rank, int number) {
+            return fabric.reached(memory.region(), rank, StepMemory.START_AT, number);
+        }
+
+        @Override
+        public Map<Integer, Map<Integer, Boolean>> arrivals() {
+            Map<Integer, Map<Integer, Boolean>> bySource = new TreeMap<>();
+            for (Need need : steps.arrivals()) {
+                Awaited what = need.what();
+                bySource.computeIfAbsent(what.source(), source -> new TreeMap<>())
+                        .merge(what.chunk(), call.hasReached(need), Boolean::logicalAnd);
+            }
+            return bySource;
+        }
+
+        @Override
+        public List<FailureReport.Sent> sent() {
+            return movers.stream().map(mover -> mover.sent(plans)).toList();
         }
     }
 

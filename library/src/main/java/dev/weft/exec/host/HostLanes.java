@@ -7,10 +7,7 @@ import dev.weft.fabric.transport.RowGather;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.op.Operator.View;
 import dev.weft.op.Timeline;
-import dev.weft.op.exec.SpanLog;
-import dev.weft.op.exec.Team;
 import dev.weft.plan.Chunks;
-import dev.weft.plan.step.Part;
 import dev.weft.plan.step.Signal;
 import dev.weft.plan.step.Step;
 import dev.weft.plan.step.StepPlan;
@@ -182,7 +179,8 @@ public final class HostLanes implements AutoCloseable {
         int source = call.names.source(copy.firstRow());
         int chunk = call.names.chunk(copy.firstRow(), copy.to().firstCol());
         int lead = 2 * memory.stride() - (int) copy.signal().value();
-        return new Awaited(what(copy.to()), copy.signal().by(), source, chunk, lead);
+        return new Awaited(
+                RankSteps.what(plans, copy.to()), copy.signal().by(), source, chunk, lead);
     }
 
     /** Returns when a signal that is raised at this rank has come; throws if a peer has failed. */
@@ -199,11 +197,7 @@ public final class HostLanes implements AutoCloseable {
 
     /** What was moved in the latest call, for an error; no call may be running. */
     public List<FailureReport.Sent> sent() {
-        return movers.stream().map(mover -> mover.sent(this::what)).toList();
-    }
-
-    private String what(Part part) {
-        return RankSteps.what(plans.get(part.rank()).buffers().get(part.buffer()));
+        return movers.stream().map(mover -> mover.sent(plans)).toList();
     }
 
     /** What the threads did in the latest call, from {@code startNs} on. */

@@ -6,13 +6,9 @@ import dev.weft.fabric.transport.ChunkMover;
 import dev.weft.fabric.transport.Move;
 import dev.weft.op.Operator.View;
 import dev.weft.op.Timeline;
-import dev.weft.op.exec.SentRuns;
-import dev.weft.op.exec.SpanLog;
-import dev.weft.op.exec.Worker;
-import dev.weft.plan.step.Part;
 import dev.weft.plan.step.Step;
+import dev.weft.plan.step.StepPlan;
 import java.util.List;
-import java.util.function.Function;
 
 /**
  * Takes the copies of one lane: for each in order, waits for what it needs and gives it to a mover,
@@ -108,16 +104,16 @@ final class MoverWorker extends Worker implements AutoCloseable {
     /**
      * What was moved in the call, for an error. The lane must not be running.
      *
-     * @param what in which words errors speak of what goes to a part
+     * @param plans of all ranks, whose buffers have names
      */
-    FailureReport.Sent sent(Function<Part, String> what) {
-        return SentRuns.of(toString(), given, values.length, i -> run(lane.copies().get(i), what));
+    FailureReport.Sent sent(List<StepPlan> plans) {
+        return SentRuns.of(toString(), given, values.length, i -> run(lane.copies().get(i), plans));
     }
 
-    private FailureReport.Run run(Step.Copy copy, Function<Part, String> what) {
+    private FailureReport.Run run(Step.Copy copy, List<StepPlan> plans) {
         int chunk = call.names.chunk(copy.firstRow(), copy.from().firstCol());
         return new FailureReport.Run(
-                what.apply(copy.to()),
+                RankSteps.what(plans, copy.to()),
                 call.fabric.worldRank(copy.from().rank()),
                 call.fabric.worldRank(copy.to().rank()),
                 call.fabric.worldRank(call.names.source(copy.firstRow())),

@@ -5,8 +5,6 @@ import dev.weft.gemm.PackedB;
 import dev.weft.gemm.Scratch;
 import dev.weft.op.Operator.View;
 import dev.weft.op.Timeline;
-import dev.weft.op.exec.SpanLog;
-import dev.weft.op.exec.Worker;
 import dev.weft.plan.step.Part;
 import dev.weft.plan.step.Step;
 import dev.weft.plan.step.StepPlan;

@@ -391,8 +391,12 @@ final class RankSteps {
         return buffer.holdsSums() && wait.by() == plan.rank() ? Awaited.OWN_THREAD : what(buffer);
     }
 
-    /** What arrives in a buffer, in the words of errors. */
-    static String what(Buffer buffer) {
+    /** What goes to a part, in the words of errors. */
+    static String what(List<StepPlan> plans, Part part) {
+        return what(plans.get(part.rank()).buffers().get(part.buffer()));
+    }
+
+    private static String what(Buffer buffer) {
         return buffer.holdsSums() ? buffer.name() + " of chunk" : Awaited.CHUNK;
     }
 }

@@ -11,7 +11,6 @@ import dev.weft.cuda.exec.CopyList.Copy;
 import dev.weft.cuda.kernel.RowRange;
 import dev.weft.cuda.kernel.RowRange.Piece;
 import dev.weft.cuda.kernel.TileShape;
-import dev.weft.op.exec.ArrivalPlace;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.GatherSteps;

@@ -3,7 +3,6 @@ package dev.weft.cuda.exec;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.weft.op.exec.ArrivalPlace;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import java.util.HashSet;

@@ -6,7 +6,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.weft.cuda.exec.CopyList.Copy;
 import dev.weft.cuda.exec.CopyList.Launch;
 import dev.weft.cuda.kernel.RowRange;
-import dev.weft.op.exec.ArrivalPlace;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.GatherSteps;

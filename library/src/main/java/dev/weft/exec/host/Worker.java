@@ -1,4 +1,4 @@
-package dev.weft.op.exec;
+package dev.weft.exec.host;
 
 /** What one thread of a rank does in every call, with a log of its spans. */
 public abstract class Worker implements Runnable {

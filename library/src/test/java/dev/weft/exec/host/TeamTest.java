@@ -1,4 +1,4 @@
-package dev.weft.op.exec;
+package dev.weft.exec.host;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;

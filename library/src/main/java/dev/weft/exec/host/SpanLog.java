@@ -1,4 +1,4 @@
-package dev.weft.op.exec;
+package dev.weft.exec.host;
 
 import dev.weft.op.Timeline;
 import java.util.ArrayList;

@@ -1,12 +1,12 @@
-package dev.weft.cuda.exec;
+package dev.weft.cuda.op;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.weft.cuda.exec.CopyList;
+import dev.weft.cuda.exec.CudaEngine;
 import dev.weft.cuda.kernel.TileShape;
-import dev.weft.cuda.op.CudaAllGatherMatmul;
-import dev.weft.cuda.op.CudaAllGatherMatmulBuilder;
 import dev.weft.fabric.transport.Ranks;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.op.exec.Description;

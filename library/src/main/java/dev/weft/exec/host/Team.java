@@ -1,4 +1,4 @@
-package dev.weft.op.exec;
+package dev.weft.exec.host;
 
 import dev.weft.waiting.Uninterruptibly;
 import java.util.concurrent.atomic.AtomicInteger;

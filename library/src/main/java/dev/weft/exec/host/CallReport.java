@@ -1,12 +1,10 @@
-package dev.weft.op.exec;
+package dev.weft.exec.host;
 
 import dev.weft.fabric.FabricException;
 import dev.weft.fabric.FailureReport;
-import dev.weft.plan.Chunks;
-import dev.weft.plan.RankPlan;
 import java.util.ArrayList;
-import java.util.BitSet;
 import java.util.List;
+import java.util.Map;
 import java.util.function.IntUnaryOperator;
 
 /**
@@ -16,7 +14,8 @@ import java.util.function.IntUnaryOperator;
  */
 public final class CallReport {
 
-    private final RankPlan plan;
+    private final int rank;
+    private final int ranks;
     private final IntUnaryOperator worldRank;
     private final Call call;
     private final List<FailureReport.Wait> waits = new ArrayList<>();
@@ -29,20 +28,25 @@ public final class CallReport {
 
         int number();
 
-        /** Whether the call moves any chunks. */
+        /** Whether the call moves anything. */
         boolean moves();
 
         boolean isStarted(int rank, int number);
 
-        boolean hasArrived(int source, int chunk);
+        /** By source and chunk: whether all that was to arrive of it has. */
+        Map<Integer, Map<Integer, Boolean>> arrivals();
 
         /** What each lane has moved. */
         List<FailureReport.Sent> sent();
     }
 
-    /** {@code worldRank} maps a rank to the number that errors use. */
-    public CallReport(RankPlan plan, IntUnaryOperator worldRank, Call call) {
-        this.plan = plan;
+    /**
+     * @param rank this one, of {@code ranks}
+     * @param worldRank gives the number by which errors name a rank
+     */
+    public CallReport(int rank, int ranks, IntUnaryOperator worldRank, Call call) {
+        this.rank = rank;
+        this.ranks = ranks;
         this.worldRank = worldRank;
         this.call = call;
     }
@@ -61,7 +65,7 @@ public final class CallReport {
         boolean moved = call.moves();
         failure.attach(
                 new FailureReport(
-                        worldRank.applyAsInt(plan.rank()),
+                        worldRank.applyAsInt(rank),
                         call.operator(),
                         call.number(),
                         waits,
@@ -76,7 +80,7 @@ public final class CallReport {
      */
     private FailureReport.Peer started(FailureReport.Peer peer) {
         int number = call.number();
-        for (int r = 0; r < plan.ranks(); r++) {
+        for (int r = 0; r < ranks; r++) {
             if (worldRank.applyAsInt(r) == peer.rank()) {
                 return peer.started(
                         call.isStarted(r, number + 1)
@@ -89,32 +93,28 @@ public final class CallReport {
 
     private List<FailureReport.Received> received() {
         List<FailureReport.Received> all = new ArrayList<>();
-        Chunks chunks = plan.chunks();
-        BitSet due = new BitSet();
-        plan.arrivals().forEach(lane -> lane.transfers().forEach(t -> due.set(t.tag())));
-        for (int source = 0; source < plan.ranks(); source++) {
-            int of = 0;
-            int arrived = 0;
-            int last = -1;
-            int missing = -1;
-            for (int c = 0; c < chunks.count(source); c++) {
-                if (!due.get(chunks.tag(source, c))) {
-                    continue;
-                }
-                of++;
-                if (call.hasArrived(source, c)) {
-                    arrived++;
-                    last = c;
-                } else if (missing < 0) {
-                    missing = c;
-                }
-            }
-            if (of > 0) {
-                all.add(
-                        new FailureReport.Received(
-                                worldRank.applyAsInt(source), arrived, of, last, missing));
-            }
-        }
+        call.arrivals()
+                .forEach(
+                        (source, chunks) -> {
+                            int arrived = 0;
+                            int last = -1;
+                            int missing = -1;
+                            for (Map.Entry<Integer, Boolean> chunk : chunks.entrySet()) {
+                                if (chunk.getValue()) {
+                                    arrived++;
+                                    last = chunk.getKey();
+                                } else if (missing < 0) {
+                                    missing = chunk.getKey();
+                                }
+                            }
+                            all.add(
+                                    new FailureReport.Received(
+                                            worldRank.applyAsInt(source),
+                                            arrived,
+                                            chunks.size(),
+                                            last,
+                                            missing));
+                        });
         return all;
     }
 }

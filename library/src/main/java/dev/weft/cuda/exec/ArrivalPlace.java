@@ -1,9 +1,7 @@
-package dev.weft.op.exec;
+package dev.weft.cuda.exec;
 
 /** Where a rank keeps rows that are not its own. */
 public enum ArrivalPlace {
-    /** Not at all: they are read in their owner's memory. */
-    NONE,
     /** In gathered A, shard below shard: [M, K]. */
     ROWS,
     /** In gathered A, shards side by side: [rows, K x ranks]. All shards have the same size. */

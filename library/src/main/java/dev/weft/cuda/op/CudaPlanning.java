@@ -1,6 +1,8 @@
-package dev.weft.cuda.exec;
+package dev.weft.cuda.op;
 
 import dev.weft.cuda.Gpu;
+import dev.weft.cuda.exec.CudaEngine;
+import dev.weft.cuda.exec.GpuModel;
 import dev.weft.cuda.kernel.TileShape;
 import dev.weft.fabric.transport.Agreement;
 import dev.weft.fabric.transport.Transport;
@@ -37,7 +39,7 @@ import java.util.stream.Stream;
  * @param fabric null if the peers' rows are in host memory
  * @param staged whether rows travel through the ranks' host memory
  */
-public record CudaPlanning(
+record CudaPlanning(
         Transport fabric,
         boolean staged,
         Gpu gpu,
@@ -58,7 +60,7 @@ public record CudaPlanning(
     private static final long BLOCK_ROWS = 256;
 
     /** All ranks must want the same; a mismatch names two ranks. Collective. */
-    public void agree(EpilogueSteps epilogue) {
+    void agree(EpilogueSteps epilogue) {
         if (fabric != null) {
             Agreement agreement = new Agreement(fabric);
             agreement.on("the engine's number", engine.ordinal());
@@ -75,7 +77,7 @@ public record CudaPlanning(
     }
 
     /** The plans of all ranks: the caller's own, or the algorithm's. Collective. */
-    public List<RankPlan> plans(PlanWriter algorithm) {
+    List<RankPlan> plans(PlanWriter algorithm) {
         List<RankPlan> plans =
                 wanted.plans() == null
                         ? algorithm.plans(cut(algorithm), lanes(), hosts())
@@ -89,7 +91,7 @@ public record CudaPlanning(
     }
 
     /** What is to be done, for the search for a plan. */
-    public Problem problem() {
+    Problem problem() {
         return wanted.problem(true, 0, lanes(), hosts());
     }
 
@@ -97,7 +99,7 @@ public record CudaPlanning(
      * What auto may choose from, the cheapest first, each algorithm in the cut that suits GPUs.
      * Collective; only the first rank gets prices.
      */
-    public List<Candidate> prices() {
+    List<Candidate> prices() {
         boolean oneGpu = fabric != null && !staged && isShared();
         if (fabric != null && fabric.rank() > 0) {
             return List.of();
@@ -262,7 +264,7 @@ public record CudaPlanning(
      * @param n columns of the first product
      * @param shape of the gated kernel's tiles; null if there is none
      */
-    public RankPlan refined(RankPlan plan, long n, TileShape shape) {
+    RankPlan refined(RankPlan plan, long n, TileShape shape) {
         Pacing pacing = plan.pacing();
         boolean cuts =
                 shape != null
@@ -316,7 +318,7 @@ public record CudaPlanning(
      *
      * @param shape null if there is no gated kernel
      */
-    public static boolean isOneRowOfTiles(RankPlan plan, TileShape shape) {
+    static boolean isOneRowOfTiles(RankPlan plan, TileShape shape) {
         return shape != null
                 && plan.storage() == RankPlan.Storage.GATHERED
                 && plan.chunks().shards().totalRows() <= shape.rows();
