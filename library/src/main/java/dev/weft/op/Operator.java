@@ -72,8 +72,8 @@ public abstract class Operator<M> implements AutoCloseable {
     }
 
     /**
-     * What every call does on every rank, step by step, in rank order; empty on a GPU, which runs
-     * {@link #plans}. A {@link dev.weft.plan.ReductionWriter} of one's own has steps alone.
+     * What every call does on every rank, step by step, in rank order. A {@link
+     * dev.weft.plan.ReductionWriter} of one's own has steps alone.
      */
     public final List<StepPlan> steps() {
         return steps;

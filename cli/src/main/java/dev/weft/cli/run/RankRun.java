@@ -12,7 +12,6 @@ import dev.weft.fabric.memory.MemoryFabric;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.op.Epilogue;
 import dev.weft.op.Operator;
-import dev.weft.plan.RankPlan;
 import dev.weft.plan.step.StepPlan;
 import dev.weft.report.RunRecord;
 import java.io.IOException;
@@ -133,10 +132,7 @@ record RankRun(Inputs inputs, Progress progress, RoundListener listener) {
         if (!shown) {
             return List.of();
         }
-        return Explanation.first(
-                fused.steps().isEmpty()
-                        ? RankPlan.describe(fused.plans())
-                        : StepPlan.describe(fused.steps()));
+        return Explanation.first(StepPlan.describe(fused.steps()));
     }
 
     /** Then a call of it is a sample of both views, and their ratio is 1. */

@@ -22,6 +22,7 @@ import dev.weft.fabric.transport.Transport;
 import dev.weft.op.Operator.View;
 import dev.weft.op.Result;
 import dev.weft.plan.RankPlan;
+import dev.weft.plan.step.StepPlan;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.util.List;
@@ -73,6 +74,7 @@ public final class CudaAllGatherMatmul extends CudaOperator {
             Transport fabric,
             List<RankPlan> plans,
             RankPlan plan,
+            List<StepPlan> stepPlans,
             CudaEngine engine,
             CudaBuffers buffers,
             DeviceOperands operands,
@@ -85,7 +87,7 @@ public final class CudaAllGatherMatmul extends CudaOperator {
             CallEvents events,
             DeviceTimeline timeline,
             CopyTimes copyTimes) {
-        super(gpu, fabric, plans, plan, buffers, peers, events, 2);
+        super(gpu, fabric, plans, plan, stepPlans, buffers, peers, events, 2);
         this.engine = engine;
         this.aType = buffers.aType();
         this.copies = copies;

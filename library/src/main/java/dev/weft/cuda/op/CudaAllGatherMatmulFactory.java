@@ -184,8 +184,8 @@ record CudaAllGatherMatmulFactory(
                 fabric.barrier();
             }
             return new CudaAllGatherMatmul(
-                    gpu, fabric, all, plan, engine, buffers, shared, peers, copies, products, ready,
-                    launches, results, events, timeline, copyTimes);
+                    gpu, fabric, all, plan, steps, engine, buffers, shared, peers, copies, products,
+                    ready, launches, results, events, timeline, copyTimes);
         } catch (RuntimeException | Error e) {
             CudaAllGatherMatmulBuilder.closeAll(made, e);
             throw e;

@@ -18,6 +18,7 @@ import dev.weft.op.Result;
 import dev.weft.op.Timeline;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.Shards;
+import dev.weft.plan.step.StepPlan;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.util.ArrayList;
@@ -51,6 +52,7 @@ public final class CudaMatmulReduce extends CudaOperator {
             Transport fabric,
             List<RankPlan> plans,
             RankPlan plan,
+            List<StepPlan> stepPlans,
             boolean all,
             SumRun.Finish finish,
             CudaBuffers buffers,
@@ -58,7 +60,7 @@ public final class CudaMatmulReduce extends CudaOperator {
             SumRun sums,
             List<AutoCloseable> memory,
             CallEvents events) {
-        super(gpu, fabric, plans, plan, buffers, peers, events, 1);
+        super(gpu, fabric, plans, plan, stepPlans, buffers, peers, events, 1);
         this.sums = sums;
         this.epilogue = finish.epilogue();
         this.all = all;

@@ -363,6 +363,7 @@ public final class CudaMatmulReduceBuilder
                             gpu,
                             rank,
                             plans,
+                            steps,
                             wanted.inner(),
                             wanted.all(),
                             factors,
@@ -371,8 +372,8 @@ public final class CudaMatmulReduceBuilder
                             WaitTime.nanoseconds(deadline),
                             made);
             return linked
-                    ? parts.linked(steps, kernels(wanted, finish.type(), 0))
-                    : parts.throughHostMemory(steps, list);
+                    ? parts.linked(kernels(wanted, finish.type(), 0))
+                    : parts.throughHostMemory(list);
         } catch (RuntimeException | Error e) {
             CudaAllGatherMatmulBuilder.closeAll(made, e);
             throw e;

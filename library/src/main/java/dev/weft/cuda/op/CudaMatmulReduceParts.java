@@ -33,6 +33,7 @@ import java.util.stream.IntStream;
  * by the thread that prepares the operator.
  *
  * @param fabric null if the peers are host memory
+ * @param steps what all ranks do
  * @param inner how K is spread over the ranks
  * @param all whether every rank gets all rows
  * @param made what is to be closed if preparing fails, the latest first
@@ -42,6 +43,7 @@ record CudaMatmulReduceParts(
         Gpu gpu,
         int rank,
         List<RankPlan> plans,
+        List<StepPlan> steps,
         Shards inner,
         boolean all,
         SumRun.Factors factors,
@@ -54,12 +56,8 @@ record CudaMatmulReduceParts(
         return plans.get(rank);
     }
 
-    /**
-     * Sums go through host memory. Collective if there is a fabric.
-     *
-     * @param steps of all ranks
-     */
-    CudaMatmulReduce throughHostMemory(List<StepPlan> steps, SumCopyList list) {
+    /** Sums go through host memory. Collective if there is a fabric. */
+    CudaMatmulReduce throughHostMemory(SumCopyList list) {
         long[] own = {buffers.address(0), buffers.address(1)};
         List<AutoCloseable> memory = memory();
         Peers peers;
@@ -97,10 +95,9 @@ record CudaMatmulReduceParts(
     /**
      * Ranks read each other's GPU memory. Collective.
      *
-     * @param steps of all ranks
      * @param last kernels that write the results' type, by product
      */
-    CudaMatmulReduce linked(List<StepPlan> steps, List<GatedKernel> last) {
+    CudaMatmulReduce linked(List<GatedKernel> last) {
         LinkedSums sums =
                 new LinkedSums(
                         fabric,
@@ -153,7 +150,8 @@ record CudaMatmulReduceParts(
             fabric.barrier();
         }
         return new CudaMatmulReduce(
-                gpu, fabric, plans, plan(), all, finish, buffers, peers, sums, memory, events);
+                gpu, fabric, plans, plan(), steps, all, finish, buffers, peers, sums, memory,
+                events);
     }
 
     /** Multiply-adds of a call, twice. */

@@ -15,6 +15,7 @@ import dev.weft.fabric.transport.Transport;
 import dev.weft.op.Operator;
 import dev.weft.op.Result;
 import dev.weft.plan.RankPlan;
+import dev.weft.plan.step.StepPlan;
 import java.util.List;
 import java.util.Map;
 
@@ -49,11 +50,12 @@ abstract sealed class CudaOperator extends Operator<DeviceMatrix>
             Transport fabric,
             List<RankPlan> plans,
             RankPlan plan,
+            List<StepPlan> stepPlans,
             CudaBuffers buffers,
             Peers peers,
             CallEvents events,
             int mostUnderWay) {
-        super(plans, plan, List.of(), peers.worldRank(plan.rank()), mostUnderWay);
+        super(plans, plan, stepPlans, peers.worldRank(plan.rank()), mostUnderWay);
         this.gpu = gpu;
         this.fabric = fabric;
         this.buffers = buffers;
