@@ -92,6 +92,7 @@ record LinkedProgram(List<Item> items, List<Raised> arriving, int mostItems) {
 
         Compiler(List<StepPlan> plans, boolean finishes) {
             this.plans = plans;
+            plans.forEach(plan -> steps(plan).forEach(step -> checkFits(plan, step, finishes)));
             for (StepPlan plan : plans) {
                 taken.add(new ArrayList<>());
                 next.add(new int[plan.workers().size()]);
@@ -120,6 +121,41 @@ record LinkedProgram(List<Item> items, List<Raised> arriving, int mostItems) {
 
         private static Stream<Step> steps(StepPlan plan) {
             return plan.workers().stream().flatMap(worker -> worker.steps().stream());
+        }
+
+        /** Refuses what the kernels do not do. */
+        private void checkFits(StepPlan plan, Step step, boolean finishes) {
+            boolean fits = true;
+            if (step instanceof Step.Multiply multiply) {
+                Part a = multiply.a();
+                fits =
+                        isWhole(a, StepPlan.A)
+                                && isWhole(multiply.b(), StepPlan.B)
+                                && a.firstRow() == multiply.firstRow()
+                                && isSums(multiply.into())
+                                && (finishes || multiply.into().buffer() != StepPlan.C);
+            } else if (step instanceof Step.Add add) {
+                fits = isSums(add.into()) && add.addends().stream().allMatch(this::isSums);
+            } else if (step instanceof Step.Copy copy) {
+                fits = isSums(copy.from()) && isSums(copy.to());
+            }
+            if (!fits) {
+                throw new IllegalArgumentException(
+                        "rank %d: %s: on GPUs expected whole rows of A by all of a B, and whole rows of sums"
+                                .formatted(plan.rank(), step));
+            }
+        }
+
+        /** Whether a part has all columns of a buffer that the caller passes. */
+        private boolean isWhole(Part part, int buffer) {
+            long cols = plans.get(part.rank()).buffers().get(part.buffer()).cols();
+            return part.buffer() == buffer && part.cols() == cols;
+        }
+
+        /** Whether a part has all columns of sums, or of C. */
+        private boolean isSums(Part part) {
+            long cols = plans.get(part.rank()).buffers().get(StepPlan.C).cols();
+            return part.buffer() >= StepPlan.C && part.cols() == cols;
         }
 
         /** Sums in fp32 that are only read to be finished need not be stored. */

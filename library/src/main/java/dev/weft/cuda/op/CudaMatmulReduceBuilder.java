@@ -50,6 +50,8 @@ import java.util.stream.IntStream;
 public final class CudaMatmulReduceBuilder
         extends ReduceBuilder<DeviceMatrix, CudaMatmulReduceBuilder> {
 
+    private static final System.Logger LOG = System.getLogger("dev.weft");
+
     /** The kernels sum so many k at a time: K may be cut between them without a trace. */
     private static final int SUM_QUANTUM = 16;
 
@@ -209,8 +211,8 @@ public final class CudaMatmulReduceBuilder
         boolean linked = isLinked(wanted);
         List<ReductionWriter> possible = List.copyOf(device(wanted).sums());
         // One rank alone sends nothing, whatever the algorithm.
-        boolean any =
-                fabric != null && fabric.size() == 1 && wanted.algorithm() instanceof Reduction;
+        boolean known = wanted.algorithm() instanceof Reduction;
+        boolean any = known ? fabric != null && fabric.size() == 1 : linked;
         if (wanted.algorithm() != Reduction.AUTO
                 && !any
                 && !possible.contains(wanted.algorithm())) {
@@ -303,6 +305,10 @@ public final class CudaMatmulReduceBuilder
         Hosts hosts = hosts(wanted);
         Chunks chunks = Chunks.byRows(wanted.rows(), n, chunk, chunk);
         List<RankPlan> plans = candidate.algorithm().plans(chunks, 1, hosts);
+        if (!(ReductionWriter.of(candidate.algorithm()) instanceof Reduction)) {
+            // Its steps say what it does.
+            return plans;
+        }
         return Description.agreed(
                 plans,
                 fabric,
@@ -383,13 +389,22 @@ public final class CudaMatmulReduceBuilder
     /** What all ranks do. That nothing moves before all is multiplied is the device's affair. */
     private List<StepPlan> steps(
             Sums wanted, Order order, Candidate candidate, Chunks chunks, boolean linked) {
-        if (linked) {
+        ReductionWriter writer = ReductionWriter.of(candidate.algorithm());
+        if (linked && writer instanceof Reduction) {
             return Reduction.linkedSteps(order, chunks, wanted.inner(), wanted.all());
         }
-        ReductionWriter writer = ReductionWriter.of(candidate.algorithm());
         ReductionRequest request =
                 new ReductionRequest(chunks, wanted.inner(), wanted.all(), order, hosts(wanted));
-        return (writer == Reduction.SEQUENTIAL ? Reduction.MESH_PUSH : writer).plans(request);
+        List<StepPlan> plans =
+                (writer == Reduction.SEQUENTIAL ? Reduction.MESH_PUSH : writer).plans(request);
+        if (!(writer instanceof Reduction)) {
+            new Agreement(fabric).on("the plan's digest", StepPlan.digest(plans)).settle();
+            if (rank == 0) {
+                ReductionWriter.check(writer, plans, request)
+                        .ifPresent(skipped -> LOG.log(System.Logger.Level.WARNING, skipped));
+            }
+        }
+        return plans;
     }
 
     private Hosts hosts(Sums wanted) {
