@@ -165,7 +165,7 @@ public final class Epilogue {
     public void apply(List<Matrix> sums, List<Matrix> targets) {
         int results = joins() ? 1 : sums.size();
         if (targets.size() != results) {
-            throw misfit(
+            throw wrongShape(
                     "%d products and %d targets".formatted(sums.size(), targets.size()),
                     results + " targets");
         }
@@ -186,7 +186,7 @@ public final class Epilogue {
         if (sums.dtype() != DType.FP32
                 || sums.rows() != target.rows()
                 || sums.cols() != target.cols()) {
-            throw misfit(
+            throw wrongShape(
                     "sums %s and a target %s".formatted(sums.describe(), target.describe()),
                     "fp32 sums, and a target of their shape");
         }
@@ -217,13 +217,15 @@ public final class Epilogue {
                 case BIAS -> addBiases(step, left, biases);
                 case SWIGLU -> {
                     if (left.size() != 2 || !left.get(0).equals(left.get(1))) {
-                        throw misfit("swiglu of products with N = " + left, "two of the same N");
+                        throw wrongShape(
+                                "swiglu of products with N = " + left, "two of the same N");
                     }
                     left = left.subList(0, 1);
                 }
                 case RESIDUAL -> {
                     if (left.size() != 1) {
-                        throw misfit("a residual for %d products".formatted(left.size()), "one");
+                        throw wrongShape(
+                                "a residual for %d products".formatted(left.size()), "one");
                     }
                     residuals = step.operands().getFirst();
                 }
@@ -241,17 +243,18 @@ public final class Epilogue {
     private void addBiases(Step step, List<Long> columns, List<float[]> biases) {
         int count = step.operands().size();
         if (count != 1 && count != columns.size()) {
-            throw misfit(
+            throw wrongShape(
                     "%d biases for %d products".formatted(count, columns.size()),
                     "one for each, or one for all");
         }
         for (int i = 0; i < columns.size(); i++) {
             long cols = columns.get(i);
             if (!(step.operands().get(count == 1 ? 0 : i).get() instanceof Matrix bias)) {
-                throw misfit("bias of product %d is null".formatted(i), "[1, %d]".formatted(cols));
+                throw wrongShape(
+                        "bias of product %d is null".formatted(i), "[1, %d]".formatted(cols));
             }
             if (bias.rows() != 1 || bias.cols() != cols) {
-                throw misfit(
+                throw wrongShape(
                         "bias of product %d is %s".formatted(i, bias.describe()),
                         "[1, %d]".formatted(cols));
             }
@@ -263,8 +266,8 @@ public final class Epilogue {
         }
     }
 
-    private IllegalArgumentException misfit(String what, String right) {
-        return EpilogueSteps.misfit(toString(), what, right);
+    private IllegalArgumentException wrongShape(String what, String right) {
+        return EpilogueSteps.wrongShape(toString(), what, right);
     }
 
     /** The names of the steps, as {@link #parse} reads them; empty if there are none. */

@@ -90,7 +90,7 @@ abstract sealed class HostOperator extends Operator<Matrix>
             return executor.awaitNextA();
         } catch (RuntimeException e) {
             failed(e);
-            throw told(e);
+            throw withReport(e);
         }
     }
 
@@ -122,7 +122,7 @@ abstract sealed class HostOperator extends Operator<Matrix>
             executor.stage(a);
         } catch (FabricException e) {
             failed(e);
-            throw told(e);
+            throw withReport(e);
         }
         // Only now: if the copy throws, nothing has started, and the peers still wait for this
         // call.
@@ -139,18 +139,18 @@ abstract sealed class HostOperator extends Operator<Matrix>
             throw e;
         } catch (RuntimeException e) {
             failed(e);
-            throw told(e);
+            throw withReport(e);
         }
     }
 
     @Override
-    protected final void tellPeers(Throwable cause) {
+    protected final void failPeers(Throwable cause) {
         executor.ended(cause);
         fabric.fail(cause);
     }
 
     @Override
-    protected final RuntimeException told(RuntimeException cause) {
+    protected final RuntimeException withReport(RuntimeException cause) {
         if (cause instanceof FabricException e) {
             executor.attachTo(e);
         }
@@ -200,7 +200,7 @@ abstract sealed class HostOperator extends Operator<Matrix>
             executor.awaitEnd(rank, started());
         } catch (RuntimeException e) {
             failed(e);
-            throw told(e);
+            throw withReport(e);
         }
         return result;
     }
@@ -208,7 +208,7 @@ abstract sealed class HostOperator extends Operator<Matrix>
     /** Waits for a running call, stops the workers and frees all memory. */
     @Override
     public final void close() {
-        if (!closes()) {
+        if (!closeOnce()) {
             return;
         }
         executor.close();

@@ -179,11 +179,13 @@ public abstract class Operator<M> implements AutoCloseable {
     /** Waits for the end of call number {@code call}. */
     protected abstract void awaitEnd(int call);
 
-    /** Ends the waits of the peers, and keeps the details of {@code cause} for {@link #told}. */
-    protected abstract void tellPeers(Throwable cause);
+    /**
+     * Ends the waits of the peers, and keeps the details of {@code cause} for {@link #withReport}.
+     */
+    protected abstract void failPeers(Throwable cause);
 
     /** The cause with this rank's state added. Nothing of the operator may be running. */
-    protected abstract RuntimeException told(RuntimeException cause);
+    protected abstract RuntimeException withReport(RuntimeException cause);
 
     /** Notes that this operator was chosen from these candidates, after the calls it has made. */
     @SuppressWarnings("exports")
@@ -228,7 +230,7 @@ public abstract class Operator<M> implements AutoCloseable {
     /** Keeps the first failure, which is the cause of all others. Thread-safe. */
     protected final void failed(Throwable cause) {
         failure.compareAndSet(null, cause);
-        tellPeers(cause);
+        failPeers(cause);
     }
 
     /** Refuses to replace a B while it may still be read. */
@@ -240,7 +242,7 @@ public abstract class Operator<M> implements AutoCloseable {
     }
 
     /** The error for a shard of another shape or type. */
-    protected final IllegalArgumentException misfit(String shard, String type) {
+    protected final IllegalArgumentException wrongShape(String shard, String type) {
         return new IllegalArgumentException(
                 "the shard of rank %d is %s: expected [%d, %d] %s"
                         .formatted(
@@ -277,7 +279,7 @@ public abstract class Operator<M> implements AutoCloseable {
     }
 
     /** Whether this is the first close. */
-    protected final boolean closes() {
+    protected final boolean closeOnce() {
         boolean first = !closed;
         closed = true;
         return first;
@@ -299,7 +301,9 @@ public abstract class Operator<M> implements AutoCloseable {
             CallEvent.ended(this, worldRank, awaited, cause == null);
         }
         if (cause != null) {
-            throw cause instanceof RuntimeException e ? told(e) : new IllegalStateException(cause);
+            throw cause instanceof RuntimeException e
+                    ? withReport(e)
+                    : new IllegalStateException(cause);
         }
         return result();
     }

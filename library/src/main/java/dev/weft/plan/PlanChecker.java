@@ -34,24 +34,6 @@ import java.util.stream.IntStream;
  *       ping-pong buffer is released once its shard is both consumed and forwarded. Once a need is
  *       met it stays met, so what finishes in one order finishes in every order.
  * </ol>
- *
- * <p>Plans that sum ({@link Storage#SUMS}) and pass have these properties:
- *
- * <ol>
- *   <li>All ranks have the same name, storage, chunks and pace; every transfer stays within the
- *       group, is put by its sender and has a slot that {@link Reduction} knows. Both ends agree.
- *   <li>No two transfers write to the same place, so nothing is overwritten in a call: a rank
- *       continues sums once they have arrived, and passes them on once it is done with them.
- *   <li>Every rank that has a part of K multiplies every chunk exactly once, and no other rank
- *       multiplies any; in place, one rank per host does, if the host's ranks have a part of K.
- *   <li>Sums cover all of K, in the promised order. In {@link Reduction.Order#WHOLE} a rank
- *       continues the sums of the rank before it in K (in place, of the host before it), and the
- *       first starts from zero. In {@link Reduction.Order#BY_RANK} each rank starts from zero, and
- *       all sums are added in rank order, by one rank or by one after the other.
- *   <li>Whole sums reach every rank that is to have the rows exactly once.
- *   <li>Everything finishes: the plans are run symbolically, as above. A rank's worker multiplies
- *       its blocks in order and then finishes rows whose sums are whole.
- * </ol>
  */
 public final class PlanChecker {
 
@@ -77,10 +59,6 @@ public final class PlanChecker {
      */
     public static void check(List<RankPlan> plans, Hosts hosts) {
         checkAgreement(plans, hosts);
-        if (SumsCheck.sums(plans.getFirst())) {
-            SumsCheck.check(plans, hosts);
-            return;
-        }
         TransferIndex index = TransferIndex.of(plans);
         EndsCheck.check(plans, index);
         RouteCheck.check(plans, index, hosts);
@@ -89,39 +67,6 @@ public final class PlanChecker {
         }
         ConsumptionCheck.check(plans);
         DryRun.run(plans);
-    }
-
-    /**
-     * Checks plans that sum ({@link Reduction}).
-     *
-     * @param inner how K is spread over the ranks
-     * @param all whether every rank is to get all rows
-     * @throws PlanException if a property does not hold
-     */
-    public static void check(List<RankPlan> plans, Hosts hosts, Shards inner, boolean all) {
-        checkAgreement(plans, hosts);
-        if (!SumsCheck.sums(plans.getFirst())) {
-            throw new PlanException(
-                    0, "storage is %s, expected sums".formatted(plans.getFirst().storage()));
-        }
-        SumsCheck.check(plans, hosts, inner, all);
-    }
-
-    /**
-     * Checks plans that sum, like {@link #check(List, Hosts, Shards, boolean)}, unless they are too
-     * large to be checked before a call.
-     *
-     * @return what was not checked, and why; empty if all is well
-     * @throws PlanException if a property does not hold
-     */
-    public static Optional<String> checkGiven(
-            List<RankPlan> plans, Hosts hosts, Shards inner, boolean all) {
-        checkAgreement(plans, hosts);
-        Optional<String> skipped = tooMany(plans);
-        if (skipped.isEmpty()) {
-            check(plans, hosts, inner, all);
-        }
-        return skipped;
     }
 
     /**
@@ -186,9 +131,7 @@ public final class PlanChecker {
             require(rank, "chunks", first.chunks(), plan.chunks());
             checkPacing(plan, first.pacing());
             checkReleases(plan);
-            if (!SumsCheck.sums(first)) {
-                require(rank, "number of lanes", first.lanes().size(), plan.lanes().size());
-            }
+            require(rank, "number of lanes", first.lanes().size(), plan.lanes().size());
             for (int lane = 0; lane < plan.lanes().size(); lane++) {
                 require(rank, "lane index", lane, plan.lanes().get(lane).index());
             }
@@ -207,8 +150,8 @@ public final class PlanChecker {
                     // The last shards wait until the first ones are multiplied.
                     case PING_PONG -> !pacing.gatherFirst();
                     case IN_PLACE -> !pacing.gatherFirst() && pacing.stepRows() == 0;
-                    // Transfers may wait for all products, and products are always of whole blocks.
-                    case SUMS, SUMS_IN_PLACE -> !pacing.anyGather() && pacing.stepRows() == 0;
+                    // Their steps are checked, not these plans.
+                    case SUMS -> false;
                 };
         if (!fits) {
             throw new PlanException(

@@ -2,7 +2,6 @@ package dev.weft.plan;
 
 import dev.weft.plan.RankPlan.Lane;
 import dev.weft.plan.RankPlan.RowBlock;
-import dev.weft.plan.RankPlan.Storage;
 import dev.weft.plan.RankPlan.Transfer;
 import dev.weft.plan.RankPlan.Transfer.Initiator;
 import java.util.ArrayList;
@@ -30,11 +29,7 @@ final class PlanText {
         lines.add("rank " + plan.rank());
         for (Lane lane : plan.lanes()) {
             lines.add("  lane " + lane.index() + (lane.transfers().isEmpty() ? ": nothing" : ""));
-            lines.addAll(
-                    runs(
-                            lane.transfers(),
-                            PlanText::follows,
-                            run -> sums(plan) ? sums(run) : transfers(run)));
+            lines.addAll(runs(lane.transfers(), PlanText::follows, PlanText::transfers));
         }
         lines.add("  multiplies");
         boolean several = plan.programs() > 1;
@@ -45,17 +40,8 @@ final class PlanText {
         return lines;
     }
 
-    private static boolean sums(RankPlan plan) {
-        return plan.storage() == Storage.SUMS || plan.storage() == Storage.SUMS_IN_PLACE;
-    }
-
     private static String pacing(RankPlan plan) {
         Pacing pacing = plan.pacing();
-        if (sums(plan)) {
-            return pacing.gatherFirst()
-                    ? "transfers wait for the whole product"
-                    : "blocks are sent as they are multiplied";
-        }
         if (pacing.gatherFirst()) {
             return "products wait for the whole gather"
                     + (pacing.anyGather() ? ", which a transport may do in its own way" : "");
@@ -71,7 +57,6 @@ final class PlanText {
             case PING_PONG -> "rows arrive in two buffers in turn";
             case IN_PLACE -> "rows are read in their owner's memory";
             case SUMS -> "sums of rows go from rank to rank";
-            case SUMS_IN_PLACE -> "rows are summed out of the memory of all ranks of a host";
         };
     }
 
@@ -103,18 +88,6 @@ final class PlanText {
         int first = run.getFirst().chunk();
         int last = run.getLast().chunk();
         return first == last ? "chunk " + first : "chunks %d to %d".formatted(first, last);
-    }
-
-    private static String sums(List<Transfer> run) {
-        Transfer first = run.getFirst();
-        String what =
-                switch (first.slot()) {
-                    case Reduction.PARTIAL -> "sums so far";
-                    case Reduction.WHOLE -> "whole sums";
-                    default -> "sums to add";
-                };
-        return "put %s of %s of rank %d to rank %d"
-                .formatted(what, chunks(run), first.source(), first.to());
     }
 
     private static String transfers(List<Transfer> run) {

@@ -37,18 +37,8 @@ public record RankPlan(
         PING_PONG,
         /** Nothing arrives: rows are read from their owner's memory. */
         IN_PLACE,
-        /**
-         * Chunks are rows of C that hold fp32 sums over some ranks' K, and shards say whose rows
-         * they are ({@link Reduction}). {@link Transfer#slot} says what arrives: {@link
-         * Reduction#PARTIAL} sums to be continued, {@link Reduction#WHOLE} sums, or sums to be
-         * added.
-         */
-        SUMS,
-        /**
-         * Like {@link #SUMS}, but a rank sums rows over the parts of K of all ranks of its host,
-         * reading their memory.
-         */
-        SUMS_IN_PLACE
+        /** Chunks are rows of C; what is done with them is in the steps of a reduction. */
+        SUMS
     }
 
     public RankPlan {
@@ -72,11 +62,6 @@ public record RankPlan(
         return chunks.shards().ranks();
     }
 
-    /** Whether products are summed over ranks; otherwise A is gathered. */
-    public boolean isSummed() {
-        return storage == Storage.SUMS || storage == Storage.SUMS_IN_PLACE;
-    }
-
     /**
      * The number of programs of the rank. Each multiplies its own row blocks in order,
      * independently of the others.
@@ -95,30 +80,6 @@ public record RankPlan(
             numbers[releases.get(i)] = i + 1;
         }
         return numbers;
-    }
-
-    /** Whether products of this rank are summed over the part of K that {@code other} has. */
-    public boolean sumsFor(int other, Hosts hosts) {
-        return other == rank || storage == Storage.SUMS_IN_PLACE && hosts.shareMemory(rank, other);
-    }
-
-    /** Blocks whose sums this rank adds up, possibly with its own, in the order of arrival. */
-    public List<RowBlock> added() {
-        return arriving(Reduction.slotOf(0), Integer.MAX_VALUE);
-    }
-
-    /** Blocks whose whole sums arrive at this rank, in the order of arrival. */
-    public List<RowBlock> arrivingWhole() {
-        return arriving(Reduction.WHOLE, Reduction.WHOLE);
-    }
-
-    private List<RowBlock> arriving(int firstSlot, int lastSlot) {
-        return arrivals.stream()
-                .flatMap(lane -> lane.transfers().stream())
-                .filter(t -> t.slot() >= firstSlot && t.slot() <= lastSlot)
-                .map(t -> chunks.block(t.source(), t.chunk()))
-                .distinct()
-                .toList();
     }
 
     /** This plan with other lanes and their arrivals. */

@@ -64,15 +64,15 @@ public enum Reduction implements ReductionWriter {
         OWN;
 
         /**
-         * The order in which these plans sum. Sums that ranks computed separately are added by
-         * rank. If there are none, the order is that of the whole product, or both orders are the
-         * same.
+         * The order in which these plans of Weft's own sum. Sums that ranks computed separately are
+         * added by rank. If there are none, the order is that of the whole product, or both orders
+         * are the same.
          */
-        public static Order of(List<RankPlan> plans) {
+        public static Order of(List<StepPlan> plans) {
             return plans.stream()
-                            .flatMap(plan -> plan.lanes().stream())
-                            .flatMap(lane -> lane.transfers().stream())
-                            .anyMatch(transfer -> transfer.slot() >= slotOf(0))
+                            .flatMap(plan -> plan.workers().stream())
+                            .flatMap(worker -> worker.steps().stream())
+                            .anyMatch(s -> s instanceof Step.Add add && add.addends().size() > 1)
                     ? BY_RANK
                     : WHOLE;
         }
@@ -157,20 +157,16 @@ public enum Reduction implements ReductionWriter {
             return reduction.label();
         }
 
-        /** Only Weft's own have transfers, which GPUs use; others have steps alone. */
+        /** The plans name the reduction and its chunks; what is done is in its steps. */
         @Override
         public List<RankPlan> plans(Chunks chunks, int lanes, Hosts hosts) {
-            if (reduction instanceof Reduction known) {
-                return known.plans(chunks, kParts, all, hosts);
-            }
-            return IntStream.range(0, kParts.ranks())
-                    .mapToObj(rank -> named(label(), chunks, rank))
-                    .toList();
+            return IntStream.range(0, kParts.ranks()).mapToObj(r -> named(chunks, r)).toList();
         }
 
-        private static RankPlan named(String label, Chunks chunks, int rank) {
+        private RankPlan named(Chunks chunks, int rank) {
+            boolean productFirst = reduction == SEQUENTIAL;
             return new RankPlan(
-                    label,
+                    label(),
                     RankPlan.Storage.SUMS,
                     rank,
                     chunks,
@@ -178,7 +174,7 @@ public enum Reduction implements ReductionWriter {
                     List.of(),
                     List.of(),
                     List.of(),
-                    Pacing.BLOCK_BY_BLOCK);
+                    new Pacing(productFirst, false, 0, null));
         }
     }
 
@@ -190,22 +186,5 @@ public enum Reduction implements ReductionWriter {
     public static List<StepPlan> linkedSteps(
             Order order, Chunks chunks, Shards inner, boolean all) {
         return new LinkedReduceSteps(order, chunks, inner, all).plans();
-    }
-
-    /** The plans of all ranks on one host. */
-    public List<RankPlan> plans(Chunks chunks, Shards inner, boolean all) {
-        return plans(chunks, inner, all, Hosts.one(inner.ranks()));
-    }
-
-    /**
-     * The plans of all ranks, in rank order.
-     *
-     * @param chunks the chunks of C, each one block: the source gets the rows, or starts to pass
-     *     them on
-     * @param inner how K is spread over the ranks
-     * @param all whether every rank gets all rows
-     */
-    public List<RankPlan> plans(Chunks chunks, Shards inner, boolean all, Hosts hosts) {
-        return new ReductionPlans(this, chunks, inner, all, hosts).plans();
     }
 }

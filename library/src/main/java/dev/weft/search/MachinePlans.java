@@ -16,8 +16,7 @@ import java.util.List;
 /**
  * Writes plans the way a machine runs them. A sequential plan leaves the gather to the machine's
  * own all-gather, which is a ring if the links form rings, and between hosts. A kernel may also
- * take rows in its own order, unless products are summed over ranks: then the order is part of how
- * sums travel. Immutable and thread-safe.
+ * take rows in its own order. Immutable and thread-safe.
  */
 public record MachinePlans(Machine machine, PlanWriter writer) implements PlanWriter {
 
@@ -60,9 +59,6 @@ public record MachinePlans(Machine machine, PlanWriter writer) implements PlanWr
     }
 
     private RankPlan adapted(RankPlan plan) {
-        if (plan.isSummed()) {
-            return plan;
-        }
         boolean first = writer == Algorithm.SEQUENTIAL;
         boolean bySource = machine.consumption() == Machine.Consumption.BY_SOURCE;
         if (bySource && plan.storage() == Storage.PING_PONG) {

@@ -97,9 +97,7 @@ class StepPlansTest {
                 Shards inner = PlanCases.randomShards(random, ranks, 9);
                 Chunks chunks = Chunks.byRows(rows, COLS, 1 + random.nextInt(4), 4);
                 Hosts hosts =
-                        reduction == Reduction.DIRECT
-                                ? Hosts.one(ranks)
-                                : SumsCheckTest.hosts(random, ranks);
+                        reduction == Reduction.DIRECT ? Hosts.one(ranks) : hosts(random, ranks);
                 for (Order order : Order.values()) {
                     if (reduction.gives(order)) {
                         checkReduction(reduction, order, chunks, inner, hosts);
@@ -107,6 +105,14 @@ class StepPlansTest {
                 }
             }
         }
+    }
+
+    private static Hosts hosts(Random random, int ranks) {
+        List<Integer> sizes = new ArrayList<>();
+        for (int left = ranks; left > 0; left -= sizes.getLast()) {
+            sizes.add(1 + random.nextInt(left));
+        }
+        return new Hosts(sizes);
     }
 
     private static void checkReduction(

@@ -12,9 +12,14 @@ import dev.weft.cuda.op.CudaMatmulReduceBuilder;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.op.Operator;
+import dev.weft.plan.Placements;
 import dev.weft.plan.Reduction;
 import dev.weft.plan.Reduction.Order;
 import dev.weft.plan.Shards;
+import dev.weft.plan.step.Placement;
+import dev.weft.plan.step.StepChecker;
+import dev.weft.plan.step.StepChecker.SummedRows;
+import dev.weft.plan.step.SumOrder;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.io.IOException;
@@ -94,10 +99,53 @@ final class CudaSumsRank extends CudaRank {
 
     /** The order in which an operator sums. */
     private Order order(Operator<DeviceMatrix> operator) {
-        // Plans do not say whether sums are rounded before they are added.
+        boolean own =
+                execution.order() == Order.OWN
+                        && !operator.plan().name().equals(Reduction.SEQUENTIAL.label());
+        if (own) {
+            return Order.OWN;
+        }
+        // Steps do not say whether sums are rounded before they are added.
         return execution.order() == Order.BY_RANK_BF16
                 ? Order.BY_RANK_BF16
-                : Order.of(operator.plans());
+                : Order.of(operator.steps());
+    }
+
+    /** All rows' sums in the order of an operator; in an order of its own, only this rank's. */
+    private Matrix sums(Operator<DeviceMatrix> operator, Arena into) {
+        if (order(operator) != Order.OWN) {
+            return sums(order(operator), into);
+        }
+        Matrix all = Matrix.allocate(into, DType.FP32, a.rows(), problem.n());
+        Placement placement =
+                Placements.reduce(
+                        problem.shards(rank),
+                        kParts,
+                        operator.plan().chunks().cols(),
+                        problem.sums().all());
+        for (SummedRows rows :
+                StepChecker.orders(operator.steps(), placement, (one, other) -> true)) {
+            if (rows.rank() == member) {
+                Matrix sums = summed(rows.order(), into);
+                Matrix to = all.rows(rows.firstRow(), rows.rows());
+                to.copyFrom(sums.rows(rows.firstRow(), rows.rows()));
+            }
+        }
+        return all;
+    }
+
+    private Matrix summed(SumOrder order, Arena into) {
+        if (order instanceof SumOrder.Over over && over.before() == null) {
+            return product(over.firstK(), over.endK(), DType.FP32, into);
+        }
+        if (order instanceof SumOrder.Added added) {
+            Matrix sum = summed(added.sums().getFirst(), into);
+            added.sums().stream().skip(1).forEach(next -> add(sum, summed(next, into)));
+            return sum;
+        }
+        throw new IllegalStateException(
+                "sums on a GPU in the order %s: expected products from zero, added in fp32"
+                        .formatted(order.text()));
     }
 
     /** The product over columns {@code from} to {@code to} of A, on this rank alone. */
@@ -217,7 +265,7 @@ final class CudaSumsRank extends CudaRank {
     private Judged judge(CudaMatmulReduce operator, Matrix found) {
         try (Arena memory = Arena.ofShared()) {
             boolean rounded = order(operator) == Order.BY_RANK_BF16;
-            Matrix rows = ownRows(sums(order(operator), memory));
+            Matrix rows = ownRows(sums(operator, memory));
             Matrix expected = expected(rows, memory);
             boolean equal = expected.equalsUpToNaN(found) && sentExpected(operator, memory);
             // Parts that are rounded keep to another bound, so it is checked before they are.

@@ -277,7 +277,7 @@ public final class HostSums implements SumRun {
             counted++;
         }
         if (counts && !exchange.isStaged()) {
-            bring(Math.min(LEAD, startingSums[startingSums.length - 1]), call);
+            fetch(Math.min(LEAD, startingSums[startingSums.length - 1]), call);
         }
         launched = 0;
         for (int i = 0; multiplies && i < products.size(); i++) {
@@ -339,7 +339,7 @@ public final class HostSums implements SumRun {
             if (brought >= end) {
                 return;
             }
-            bring(brought + 1, call);
+            fetch(brought + 1, call);
         }
     }
 
@@ -361,7 +361,7 @@ public final class HostSums implements SumRun {
         }
     }
 
-    private void bring(int end, int call) {
+    private void fetch(int end, int call) {
         for (; brought < end; brought++) {
             Move move = list.in().get(brought);
             GpuStream on = in.get(brought & 1);

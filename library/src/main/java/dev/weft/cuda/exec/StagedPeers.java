@@ -52,7 +52,7 @@ public final class StagedPeers implements Peers {
     }
 
     /** How long a grid waits, for a deadline of the host. */
-    public static long patienceNs(long deadlineNs) {
+    public static long longestWaitNs(long deadlineNs) {
         return Math.min(deadlineNs, Long.MAX_VALUE / (4 * PATIENCE)) * PATIENCE;
     }
 

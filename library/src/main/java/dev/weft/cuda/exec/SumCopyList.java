@@ -296,7 +296,7 @@ public record SumCopyList(
                     atAnEnd,
                     (col, cols) -> {
                         int flag =
-                                block.resume() ? bring(product, arriving.get(part), col, cols) : -1;
+                                block.resume() ? fetch(product, arriving.get(part), col, cols) : -1;
                         int counter = sends.isEmpty() ? -1 : counters++;
                         for (Step.Copy copy : sends) {
                             out.add(move(product, copy, col, cols, counter, block));
@@ -323,7 +323,7 @@ public record SumCopyList(
             return new Move(product, copy, copy.from(), col, cols, word, in.size(), maker);
         }
 
-        private int bring(int product, Step.Copy copy, long col, long cols) {
+        private int fetch(int product, Step.Copy copy, long col, long cols) {
             int flag = origins.size();
             origins.add(origin(copy.firstRow()));
             in.add(new Move(product, copy, copy.to(), col, cols, flag, in.size(), null));
@@ -348,7 +348,7 @@ public record SumCopyList(
                         (col, cols) -> {
                             for (Part part : add.addends()) {
                                 if (arriving.containsKey(part)) {
-                                    bring(product, arriving.get(part), col, cols);
+                                    fetch(product, arriving.get(part), col, cols);
                                 }
                             }
                             for (Step.Copy copy :
@@ -369,7 +369,7 @@ public record SumCopyList(
                         copy.to().rows(),
                         false,
                         (col, cols) -> {
-                            int flag = bring(product, copy, col, cols);
+                            int flag = fetch(product, copy, col, cols);
                             for (Step.Copy next :
                                     staged ? List.<Step.Copy>of() : leaving(copy.to())) {
                                 out.add(move(product, next, col, cols, flag, null));

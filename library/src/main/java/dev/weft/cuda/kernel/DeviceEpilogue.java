@@ -96,7 +96,7 @@ public final class DeviceEpilogue implements AutoCloseable {
         if (!(next instanceof DeviceMatrix matrix
                 && matrix.rows() == resultRows
                 && matrix.cols() == steps.cols())) {
-            throw steps.misfit(
+            throw steps.wrongShape(
                     "residual is " + text(next),
                     "a DeviceMatrix [%d, %d]".formatted(resultRows, steps.cols()));
         }
@@ -211,7 +211,7 @@ public final class DeviceEpilogue implements AutoCloseable {
                             && all.stream().allMatch(part -> isPartOf(target, part))
                             && all.stream().map(DeviceMatrix::dtype).distinct().count() == 1;
             if (!fit) {
-                throw steps.misfit(
+                throw steps.wrongShape(
                         "parts %s and %s of %s".formatted(parts, seconds, target.describe()),
                         "1 to %d parts of its shape, all fp32 or all bf16, and %s of a second product"
                                 .formatted(MOST_PARTS, second == 0 ? "none" : second));

@@ -182,7 +182,7 @@ public final class CudaAllGatherMatmul extends CudaOperator {
                         && shard.cols() == plan().chunks().cols()
                         && shard.dtype() == aType;
         if (!fits) {
-            throw misfit(shard.describe(), aType.label());
+            throw wrongShape(shard.describe(), aType.label());
         }
     }
 
@@ -255,7 +255,7 @@ public final class CudaAllGatherMatmul extends CudaOperator {
             linked.awaitEnded(rank, started());
         } catch (RuntimeException e) {
             failed(e);
-            throw told(e);
+            throw withReport(e);
         }
     }
 

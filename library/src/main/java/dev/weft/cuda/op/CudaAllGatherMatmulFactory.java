@@ -302,9 +302,9 @@ record CudaAllGatherMatmulFactory(
                         c.cols(),
                         kernel.shape(),
                         counters == null ? Map.of() : counters.arriving());
-        long patience = staged ? StagedPeers.patienceNs(deadlineNs) : deadlineNs;
+        long longestWaitNs = staged ? StagedPeers.longestWaitNs(deadlineNs) : deadlineNs;
         GatedProduct.Scales scales = shared.scales(index);
-        GatedProduct.Gates gates = buffers.gates(patience);
+        GatedProduct.Gates gates = buffers.gates(longestWaitNs);
         GatedProduct.Operands multiplied =
                 new GatedProduct.Operands(places, b, transposed || scales != null, c);
         return wrapper.apply(

@@ -18,6 +18,7 @@ import dev.weft.op.Result;
 import dev.weft.op.Timeline;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.Shards;
+import dev.weft.plan.step.Step;
 import dev.weft.plan.step.StepPlan;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
@@ -258,23 +259,41 @@ public final class CudaMatmulReduce extends CudaOperator {
          */
         @Override
         public Timeline timeline() {
-            Timeline told =
+            Timeline measured =
                     call == started() ? sums.timeline(call, view(call), events, endNs) : null;
-            return told == null ? untold() : told;
+            return measured == null ? estimated() : measured;
         }
 
-        private Timeline untold() {
+        private Timeline estimated() {
             long multipliedNs = elapsedNs - reductionNs;
             long startNs = endNs - elapsedNs;
             List<Timeline.Track> tracks = new ArrayList<>();
-            if (!plan().lanes().isEmpty() || !plan().arrivals().isEmpty()) {
+            if (moves()) {
                 long from = reductionNs > 0 ? multipliedNs : 0;
                 tracks.add(track("copies", Timeline.Kind.TRANSFER, from, elapsedNs));
             }
-            if (!plan().consumption().isEmpty()) {
+            if (multiplies()) {
                 tracks.add(track("compute", Timeline.Kind.COMPUTE, 0, multipliedNs));
             }
             return new Timeline(plan().rank(), startNs, elapsedNs, tracks);
+        }
+
+        private boolean moves() {
+            return steps().stream()
+                    .flatMap(plan -> plan.workers().stream())
+                    .flatMap(worker -> worker.steps().stream())
+                    .filter(Step.Copy.class::isInstance)
+                    .map(Step.Copy.class::cast)
+                    .anyMatch(
+                            copy ->
+                                    copy.from().rank() == plan().rank()
+                                            || copy.to().rank() == plan().rank());
+        }
+
+        private boolean multiplies() {
+            return steps().get(plan().rank()).workers().stream()
+                    .flatMap(worker -> worker.steps().stream())
+                    .anyMatch(Step.Multiply.class::isInstance);
         }
 
         private Timeline.Track track(String name, Timeline.Kind kind, long startNs, long finishNs) {

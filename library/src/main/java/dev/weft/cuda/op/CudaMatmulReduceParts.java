@@ -62,7 +62,7 @@ record CudaMatmulReduceParts(
         List<AutoCloseable> memory = memory();
         Peers peers;
         SumExchange exchange;
-        long patienceNs = deadlineNs;
+        long longestWaitNs = deadlineNs;
         if (fabric == null) {
             peers = new HostPeers(rank, DType.FP32, 0, 0, own, buffers.flags());
             made.push(peers);
@@ -75,7 +75,7 @@ record CudaMatmulReduceParts(
             made.push(peers);
             long productNs = CallEvents.productNs(work());
             exchange = new StagedSums(fabric, lanes, list, factors.columns(), productNs);
-            patienceNs = StagedPeers.patienceNs(deadlineNs);
+            longestWaitNs = StagedPeers.longestWaitNs(deadlineNs);
         }
         HostSums sums =
                 new HostSums(
@@ -87,7 +87,7 @@ record CudaMatmulReduceParts(
                         factors,
                         buffers,
                         finish,
-                        patienceNs);
+                        longestWaitNs);
         made.push(sums);
         return operator(list.origins(), sums.awaited(), peers, sums, memory);
     }

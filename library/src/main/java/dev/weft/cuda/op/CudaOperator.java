@@ -150,7 +150,7 @@ abstract sealed class CudaOperator extends Operator<DeviceMatrix>
                 linked.awaitUnread(started() - 1, sharesResults());
             } catch (RuntimeException e) {
                 failed(e);
-                throw told(e);
+                throw withReport(e);
             }
         }
         return place((started() + 1) & 1);
@@ -190,7 +190,7 @@ abstract sealed class CudaOperator extends Operator<DeviceMatrix>
         } catch (RuntimeException e) {
             markEnd(stream, e);
             failed(e);
-            throw told(e);
+            throw withReport(e);
         }
         return pending();
     }
@@ -251,7 +251,7 @@ abstract sealed class CudaOperator extends Operator<DeviceMatrix>
     }
 
     @Override
-    protected final void tellPeers(Throwable cause) {
+    protected final void failPeers(Throwable cause) {
         report.ended(cause);
         if (fabric != null) {
             fabric.fail(cause);
@@ -259,7 +259,7 @@ abstract sealed class CudaOperator extends Operator<DeviceMatrix>
     }
 
     @Override
-    protected final RuntimeException told(RuntimeException cause) {
+    protected final RuntimeException withReport(RuntimeException cause) {
         if (cause instanceof FabricException e) {
             report.attachTo(e);
         }
@@ -272,7 +272,7 @@ abstract sealed class CudaOperator extends Operator<DeviceMatrix>
      */
     @Override
     public final void close() {
-        if (!closes()) {
+        if (!closeOnce()) {
             return;
         }
         gpu.bind();

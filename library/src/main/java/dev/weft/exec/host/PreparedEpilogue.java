@@ -57,7 +57,7 @@ public final class PreparedEpilogue {
                 && matrix.data().isAccessibleBy(OTHER_THREAD)) {
             return matrix;
         }
-        throw steps.misfit(
+        throw steps.wrongShape(
                 "residual is " + (next instanceof Matrix matrix ? matrix.describe() : next),
                 "[%d, %d], in memory that any thread may read".formatted(rows, steps.cols()));
     }

@@ -61,12 +61,12 @@ public record EpilogueSteps(
     }
 
     /** The error for an operand that does not fit. */
-    public IllegalArgumentException misfit(String what, String right) {
-        return misfit(text, what, right);
+    public IllegalArgumentException wrongShape(String what, String right) {
+        return wrongShape(text, what, right);
     }
 
     /** The error for an operand that does not fit, before there are steps that fit. */
-    public static IllegalArgumentException misfit(String text, String what, String right) {
+    public static IllegalArgumentException wrongShape(String text, String what, String right) {
         return new IllegalArgumentException(
                 "epilogue '%s': %s: expected %s".formatted(text, what, right));
     }

@@ -12,9 +12,10 @@ import dev.weft.op.Timeline;
 import dev.weft.op.Timeline.Kind;
 import dev.weft.op.Timeline.Span;
 import dev.weft.plan.Algorithm;
-import dev.weft.plan.RankPlan;
 import dev.weft.plan.Reduction;
 import dev.weft.plan.Shards;
+import dev.weft.plan.step.Step;
+import dev.weft.plan.step.StepPlan;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
@@ -151,8 +152,8 @@ class DeviceTimelineIT {
                 op.callInPlace(View.PIPELINED);
                 Timeline told = op.lastResult().timeline();
                 assertInOrder(told, before);
-                assertEquals(bytes(op.plan(), op.plan().arrivals()), bytes(told, rank, true));
-                assertEquals(bytes(op.plan(), op.plan().lanes()), bytes(told, rank, false));
+                assertEquals(bytes(op.steps(), rank, true), bytes(told, rank, true));
+                assertEquals(bytes(op.steps(), rank, false), bytes(told, rank, false));
                 assertTrue(rows(told, Kind.COMPUTE) >= rows.totalRows());
                 assertRowsOfShards(told, rows);
                 if (algorithm.equals("chain")) {
@@ -162,7 +163,7 @@ class DeviceTimelineIT {
             op.callInPlace(View.COMM_ONLY);
             Timeline moved = op.lastResult().timeline();
             assertEquals(List.of(), spans(moved, Kind.COMPUTE));
-            assertEquals(bytes(op.plan(), op.plan().lanes()), bytes(moved, rank, false));
+            assertEquals(bytes(op.steps(), rank, false), bytes(moved, rank, false));
             op.callInPlace(View.COMPUTE_ONLY);
             Timeline product = op.lastResult().timeline();
             assertEquals(List.of(), spans(product, Kind.TRANSFER));
@@ -205,11 +206,15 @@ class DeviceTimelineIT {
         }
     }
 
-    private static long bytes(RankPlan plan, List<RankPlan.Lane> lanes) {
-        return lanes.stream()
-                .flatMap(lane -> lane.transfers().stream())
-                .mapToLong(t -> plan.chunks().chunk(t.source(), t.chunk()).rows())
-                .map(rows -> rows * WIDE_N * Float.BYTES)
+    /** What goes to the rank, or leaves it. */
+    private static long bytes(List<StepPlan> plans, int rank, boolean come) {
+        return plans.stream()
+                .flatMap(plan -> plan.workers().stream())
+                .flatMap(worker -> worker.steps().stream())
+                .filter(Step.Copy.class::isInstance)
+                .map(Step.Copy.class::cast)
+                .filter(copy -> (come ? copy.to() : copy.from()).rank() == rank)
+                .mapToLong(copy -> copy.from().rows() * WIDE_N * Float.BYTES)
                 .sum();
     }
 
