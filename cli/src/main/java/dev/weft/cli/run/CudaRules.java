@@ -88,7 +88,8 @@ public final class CudaRules {
         }
         possible.addAll(List.of(Reduction.CHAIN, Reduction.MESH_PUSH, Reduction.SEQUENTIAL));
         ReductionWriter reduction = ReductionWriter.named(execution.algorithm());
-        if (!possible.contains(reduction)) {
+        boolean own = !(reduction instanceof Reduction) && !execution.place().hostPeers();
+        if (!own && !possible.contains(reduction)) {
             throw new UsageException(
                     "--algorithm %s with --peers %s: on the GPU expected one of %s",
                     reduction.label(),
