@@ -1,5 +1,5 @@
-// A reduce-scatter of one's own: recursive halving, or a pairwise exchange where the ranks are no
-// power of two. Run: see docs/algorithms.md
+// Your own reduce-scatter: recursive halving, or a pairwise exchange if the number of ranks is not
+// a power of two. Run: see docs/algorithms.md
 
 import dev.weft.plan.Chunk;
 import dev.weft.plan.ReductionRequest;
@@ -13,7 +13,7 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.stream.IntStream;
 
-/** In log2(ranks) rounds each rank sends half of its sums, every time half as far. */
+/** In each of log2(ranks) rounds a rank sends half of its remaining sums, half as far as before. */
 public final class RecursiveHalving implements ReductionWriter {
 
     @Override
@@ -47,9 +47,12 @@ public final class RecursiveHalving implements ReductionWriter {
                         Part arrived = request.rows(place, chunk);
                         Part own = request.rows(sums.get(to), chunk);
                         plan.copy(rank, 0, request.rows(sums.get(rank), chunk), arrived);
-                        // The lower rank's first, so that all rows are summed in the same order.
-                        boolean lower = halves && rank < to;
-                        plan.add(to, 0, lower ? List.of(arrived, own) : List.of(own, arrived), own);
+                        // In halving the lower rank's first: all rows are summed in the same order.
+                        List<Part> addends =
+                                halves && rank < to
+                                        ? List.of(arrived, own)
+                                        : List.of(own, arrived);
+                        plan.add(to, 0, addends, own);
                     }
                 }
             }

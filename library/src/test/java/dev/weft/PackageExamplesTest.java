@@ -18,6 +18,14 @@ import dev.weft.plan.Hosts;
 import dev.weft.plan.PlanChecker;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.Shards;
+import dev.weft.plan.step.Buffer;
+import dev.weft.plan.step.Part;
+import dev.weft.plan.step.Placement;
+import dev.weft.plan.step.Placement.OfRank;
+import dev.weft.plan.step.Placement.Range;
+import dev.weft.plan.step.StepChecker;
+import dev.weft.plan.step.StepPlanBuilder;
+import dev.weft.plan.step.SumOrder;
 import dev.weft.predict.MachineModel;
 import dev.weft.predict.MachineModel.PredictedCall;
 import dev.weft.tensor.DType;
@@ -31,6 +39,7 @@ import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
+import java.util.Set;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.Tag;
@@ -116,6 +125,30 @@ class PackageExamplesTest {
     void aPlanCanBeRead() {
         List<String> lines = ring();
         assertTrue(lines.contains("    put chunks 0 to 1 of rank 0 to rank 1"), lines::toString);
+    }
+
+    static String order() {
+        Range rows = new Range(0, 3);
+        Range front = new Range(0, 4); // columns of A, and rows of B, of rank 0
+        Range back = new Range(4, 5);
+        OfRank first = new OfRank(rows, front, front, rows);
+        OfRank second = new OfRank(rows, back, back, new Range(0, 0)); // gets nothing of C
+        Placement placement = new Placement(3, 9, 2, List.of(first, second));
+        StepPlanBuilder plan = new StepPlanBuilder(placement);
+        Part own = plan.buffer(0, "own", Buffer.Kind.SUMS, 3, 2);
+        Part others = plan.buffer(1, "others", Buffer.Kind.SUMS, 3, 2);
+        Part arrived = plan.buffer(0, "arrived", Buffer.Kind.SUMS, 3, 2);
+        plan.multiply(0, 0, plan.a(0), plan.b(0), own, false);
+        plan.multiply(1, 0, plan.a(1), plan.b(1), others, false);
+        plan.copy(1, 0, others, arrived);
+        plan.add(0, 0, List.of(own, arrived), plan.c(0));
+        Set<SumOrder> orders = StepChecker.check(plan.build(), placement, (rank, other) -> false);
+        return orders.iterator().next().text(); // (k 0..4) + (k 4..9)
+    }
+
+    @Test
+    void stepsSayHowTheySum() {
+        assertEquals("(k 0..4) + (k 4..9)", order());
     }
 
     static double microseconds(Algorithm algorithm) {

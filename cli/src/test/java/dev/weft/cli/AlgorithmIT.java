@@ -99,14 +99,12 @@ class AlgorithmIT {
         assertTrue(Files.readString(report).contains(NAME));
     }
 
-    /** Powers of two halve, others exchange in pairs; the bits are those of its order. */
-    @ParameterizedTest
-    @ValueSource(strings = {"4 --launcher threads", "3 --launcher processes --k-parts 20,0,12"})
-    void itsSumsAreBitwiseRightAndReported(String ranksAndLauncher) throws Exception {
-        int ranks = Integer.parseInt(ranksAndLauncher.substring(0, 1));
+    /** The bits are those of its order; powers of two halve. */
+    @Test
+    void itsSumsAreBitwiseRightAndReported() throws Exception {
         Path report = folder.resolve("report.html");
-        String more = ranksAndLauncher.substring(2) + SUMS_OP + " --report " + report;
-        assertRight(run(SUMS, ranks, more), SUMS);
+        String more = "--launcher processes --k-parts 9,0,12,11" + SUMS_OP + " --report " + report;
+        assertRight(run(SUMS, 4, more), SUMS);
         assertTrue(Files.readString(report).contains(SUMS));
     }
 
@@ -114,7 +112,8 @@ class AlgorithmIT {
     void itRunsUnderMpi() throws Exception {
         assumeMpi();
         assertRight(run(4, "--launcher mpi"));
-        assertRight(run(SUMS, 4, "--launcher mpi" + SUMS_OP), SUMS);
+        // Other numbers of ranks exchange in pairs.
+        assertRight(run(SUMS, 3, "--launcher mpi" + SUMS_OP), SUMS);
     }
 
     private static void assertRight(ChildProcess run) throws Exception {

@@ -1,5 +1,2 @@
-/**
- * What operators on CPUs and on GPUs share: what is wanted, the threads of a rank, and their spans
- * and reports.
- */
+/** What builders of operators on CPUs and on GPUs share: what is wanted, and how it is tried. */
 package dev.weft.op.exec;
