@@ -59,7 +59,7 @@ public final class RecursiveHalving implements ReductionWriter {
         }
         for (Chunk chunk : request.allChunks()) {
             int owner = chunk.source();
-            Part c = plan.c(owner).rows(chunk.firstRow(), chunk.rows());
+            Part c = request.rowsOfC(plan.c(owner), chunk);
             plan.add(owner, 0, List.of(request.rows(sums.get(owner), chunk)), c);
         }
         return plan.build();

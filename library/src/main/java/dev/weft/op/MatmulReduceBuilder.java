@@ -28,7 +28,9 @@ import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.function.Function;
 import java.util.stream.IntStream;
@@ -49,10 +51,11 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
      */
     private static final long[] BLOCK_ROWS = {32, 64, 128};
 
-    private static final System.Logger LOG = System.getLogger("dev.weft");
-
     private final Function<HostOperator.Parts, O> maker;
     private final List<Given> given = new ArrayList<>();
+    private final Map<Key, List<StepPlan>> written = new HashMap<>();
+
+    private record Key(PlanWriter algorithm, ReductionRequest request) {}
 
     private record Given(Matrix matrix, boolean transposed) {}
 
@@ -93,6 +96,8 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
         } catch (RuntimeException | Error e) {
             fabric.fail(e);
             throw e;
+        } finally {
+            written.clear();
         }
     }
 
@@ -294,8 +299,11 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
                 fabric.hosts());
     }
 
+    /** Written once, though they are needed before B is packed and again for the operator. */
     private List<StepPlan> steps(Candidate candidate) {
-        return ReductionWriter.of(candidate.algorithm()).plans(request(candidate));
+        return written.computeIfAbsent(
+                new Key(candidate.algorithm(), request(candidate)),
+                key -> ReductionWriter.of(key.algorithm()).plans(key.request()));
     }
 
     /** Whether ranks multiply by what others have of B. */
@@ -312,20 +320,6 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
                 .flatMap(worker -> worker.steps().stream())
                 .filter(Step.Multiply.class::isInstance)
                 .map(Step.Multiply.class::cast);
-    }
-
-    /** Compares the plans of all ranks, and proves those that Weft has not written. Collective. */
-    private void agree(ReductionWriter writer, List<StepPlan> plans, ReductionRequest request) {
-        boolean known = writer instanceof Reduction;
-        new Agreement(fabric)
-                .on(
-                        "the plan's digest",
-                        known ? request.chunks().hashCode() : StepPlan.digest(plans))
-                .settle();
-        if (fabric.rank() == 0) {
-            ReductionWriter.check(writer, plans, request)
-                    .ifPresent(skipped -> LOG.log(System.Logger.Level.WARNING, skipped));
-        }
     }
 
     private O operator(Candidate candidate, Common common) {

@@ -3,11 +3,14 @@ package dev.weft.op;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.transport.Agreement;
 import dev.weft.fabric.transport.Transport;
+import dev.weft.plan.PlanChecker;
 import dev.weft.plan.Reduction;
 import dev.weft.plan.Reduction.Order;
+import dev.weft.plan.ReductionRequest;
 import dev.weft.plan.ReductionWriter;
 import dev.weft.plan.Shards;
 import dev.weft.plan.cut.Cut;
+import dev.weft.plan.step.StepPlan;
 import dev.weft.tensor.DType;
 import java.util.List;
 import java.util.Objects;
@@ -21,6 +24,8 @@ import java.util.stream.IntStream;
  * @param <B> the type of the builder itself
  */
 public abstract class ReduceBuilder<M, B extends ReduceBuilder<M, B>> extends MatmulBuilder<M, B> {
+
+    private static final System.Logger LOG = System.getLogger("dev.weft");
 
     /** Null if this rank is alone and its peers are memory of its host. */
     final Transport fabric;
@@ -79,7 +84,7 @@ public abstract class ReduceBuilder<M, B extends ReduceBuilder<M, B>> extends Ma
      * call.
      */
     public final B algorithm(ReductionWriter reduction) {
-        this.algorithm = ReductionWriter.guarded(Objects.requireNonNull(reduction, "reduction"));
+        this.algorithm = PlanChecker.guarded(Objects.requireNonNull(reduction, "reduction"));
         return self();
     }
 
@@ -190,6 +195,23 @@ public abstract class ReduceBuilder<M, B extends ReduceBuilder<M, B>> extends Ma
         }
         agreement.on("the dtype of products", outType().ordinal());
         agreement.settle();
+    }
+
+    /**
+     * Compares the plans of all ranks, and lets the first prove those that Weft has not written.
+     * Collective.
+     */
+    protected final void agree(
+            ReductionWriter writer, List<StepPlan> plans, ReductionRequest request) {
+        if (fabric != null) {
+            boolean known = writer instanceof Reduction;
+            long digest = known ? request.chunks().hashCode() : StepPlan.digest(plans);
+            new Agreement(fabric).on("the plan's digest", digest).settle();
+        }
+        if (rank == 0) {
+            PlanChecker.checkGiven(writer, plans, request)
+                    .ifPresent(skipped -> LOG.log(System.Logger.Level.WARNING, skipped));
+        }
     }
 
     /** Whether K is cut only at multiples of {@code quantum}. */

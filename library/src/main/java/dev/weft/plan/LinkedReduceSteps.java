@@ -6,7 +6,6 @@ import dev.weft.plan.step.StepPlan;
 import dev.weft.plan.step.StepPlanBuilder;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.stream.IntStream;
 
 /**
  * Writes reductions of ranks that read each other's memory: sums are read where they are, and
@@ -14,43 +13,37 @@ import java.util.stream.IntStream;
  */
 final class LinkedReduceSteps {
 
-    private final Reduction.Order order;
-    private final Chunks chunks;
-    private final Shards rows;
-    private final boolean all;
+    private final ReductionRequest request;
     private final List<Integer> multiplying;
     private final StepPlanBuilder builder;
 
     /** By rank: sums of the rows that it multiplies. */
     private final List<Part> sums = new ArrayList<>();
 
-    /**
-     * @param chunks the chunks of C
-     * @param inner how K is spread over the ranks
-     */
-    LinkedReduceSteps(Reduction.Order order, Chunks chunks, Shards inner, boolean all) {
-        this.order = order;
-        this.chunks = chunks;
-        this.rows = chunks.shards();
-        this.all = all;
-        this.multiplying = Reduction.parts(inner);
-        this.builder = new StepPlanBuilder(Placements.reduce(rows, inner, chunks.cols(), all));
-        Kind kind = order == Reduction.Order.BY_RANK_BF16 ? Kind.ROUNDED_SUMS : Kind.SUMS;
-        for (int rank = 0; rank < rows.ranks(); rank++) {
-            sums.add(builder.buffer(rank, "sums", kind, rows.totalRows(), chunks.cols()));
+    LinkedReduceSteps(ReductionRequest request) {
+        this.request = request;
+        this.multiplying = Reduction.parts(request.kParts());
+        this.builder = new StepPlanBuilder(request.placement());
+        boolean rounds = request.order() == Reduction.Order.BY_RANK_BF16;
+        Kind kind = rounds ? Kind.ROUNDED_SUMS : Kind.SUMS;
+        for (int rank = 0; rank < request.ranks(); rank++) {
+            long rows = request.rows().totalRows();
+            sums.add(builder.buffer(rank, "sums", kind, rows, request.cols()));
         }
     }
 
     List<StepPlan> plans() {
-        if (order == Reduction.Order.WHOLE) {
-            all().forEach(chunk -> multiply(chunk.source(), chunk, multiplying));
-            all().forEach(this::finish);
+        List<Chunk> chunks = request.allChunks();
+        if (request.order() == Reduction.Order.WHOLE) {
+            chunks.forEach(chunk -> multiply(chunk.source(), chunk, multiplying));
+            chunks.forEach(this::finish);
         } else {
-            multiplying.forEach(
-                    rank -> all().forEach(chunk -> multiply(rank, chunk, List.of(rank))));
-            for (int rank = 0; rank < rows.ranks(); rank++) {
-                for (Chunk chunk : all()) {
-                    if (all || chunk.source() == rank) {
+            for (int rank : multiplying) {
+                chunks.forEach(chunk -> multiply(rank, chunk, List.of(rank)));
+            }
+            for (int rank = 0; rank < request.ranks(); rank++) {
+                for (Chunk chunk : chunks) {
+                    if (request.all() || chunk.source() == rank) {
                         addAll(rank, chunk);
                     }
                 }
@@ -59,47 +52,29 @@ final class LinkedReduceSteps {
         return builder.build();
     }
 
-    private List<Chunk> all() {
-        return IntStream.range(0, rows.ranks())
-                .boxed()
-                .flatMap(
-                        owner ->
-                                IntStream.range(0, chunks.count(owner))
-                                        .mapToObj(c -> chunks.chunk(owner, c)))
-                .toList();
-    }
-
     private void multiply(int rank, Chunk chunk, List<Integer> parts) {
         for (int part : parts) {
             boolean resume = part != parts.getFirst();
-            Part into = of(sums.get(rank), chunk);
-            builder.multiply(rank, 0, of(builder.a(part), chunk), builder.b(part), into, resume);
+            Part a = request.rows(builder.a(part), chunk);
+            Part into = request.rows(sums.get(rank), chunk);
+            builder.multiply(rank, 0, a, builder.b(part), into, resume);
         }
     }
 
     /** Rows are finished once, by their owner. */
     private void finish(Chunk chunk) {
         int owner = chunk.source();
-        Part result = ofC(owner, chunk);
-        builder.add(owner, 0, List.of(of(sums.get(owner), chunk)), result);
-        for (int distance = 1; all && distance < rows.ranks(); distance++) {
-            int peer = (owner + distance) % rows.ranks();
-            builder.copy(owner, 0, result, ofC(peer, chunk));
+        Part result = request.rowsOfC(builder.c(owner), chunk);
+        builder.add(owner, 0, List.of(request.rows(sums.get(owner), chunk)), result);
+        for (int distance = 1; request.all() && distance < request.ranks(); distance++) {
+            int peer = (owner + distance) % request.ranks();
+            builder.copy(owner, 0, result, request.rowsOfC(builder.c(peer), chunk));
         }
     }
 
     private void addAll(int rank, Chunk chunk) {
-        List<Part> addends = multiplying.stream().map(r -> of(sums.get(r), chunk)).toList();
-        builder.add(rank, 0, addends, ofC(rank, chunk));
-    }
-
-    private Part of(Part buffer, Chunk chunk) {
-        return buffer.rows(rows.firstRow(chunk.source()) + chunk.firstRow(), chunk.rows());
-    }
-
-    private Part ofC(int rank, Chunk chunk) {
-        return all
-                ? of(builder.c(rank), chunk)
-                : builder.c(rank).rows(chunk.firstRow(), chunk.rows());
+        List<Part> addends =
+                multiplying.stream().map(r -> request.rows(sums.get(r), chunk)).toList();
+        builder.add(rank, 0, addends, request.rowsOfC(builder.c(rank), chunk));
     }
 }

@@ -1,6 +1,8 @@
 package dev.weft.plan;
 
 import dev.weft.plan.RankPlan.Storage;
+import dev.weft.plan.step.StepChecker;
+import dev.weft.plan.step.StepPlan;
 import java.util.List;
 import java.util.Optional;
 import java.util.stream.IntStream;
@@ -39,6 +41,9 @@ public final class PlanChecker {
 
     /** Proving this many takes about a second, during which other ranks wait. */
     private static final long MOST_DELIVERIES = 2_000_000;
+
+    /** The same for steps of a reduction. */
+    private static final long MOST_STEPS = 200_000;
 
     private PlanChecker() {}
 
@@ -94,6 +99,44 @@ public final class PlanChecker {
      */
     public static PlanWriter guarded(PlanWriter writer) {
         return GuardedWriter.of(writer);
+    }
+
+    /**
+     * The same writer; what a program's own one throws, or returns instead of plans, becomes a
+     * {@link PlanException} that names the algorithm.
+     */
+    public static ReductionWriter guarded(ReductionWriter writer) {
+        boolean known = writer instanceof Reduction || writer instanceof GuardedWriter.OfSums;
+        return known ? writer : new GuardedWriter.OfSums(writer);
+    }
+
+    /**
+     * Proves plans that Weft has not written, unless they are too long.
+     *
+     * @return what was not proved, and why; empty if all is well
+     * @throws IllegalArgumentException if they do not compute what is asked for
+     */
+    public static Optional<String> checkGiven(
+            ReductionWriter writer, List<StepPlan> plans, ReductionRequest request) {
+        if (writer instanceof Reduction) {
+            return Optional.empty();
+        }
+        long steps =
+                plans.stream()
+                        .flatMap(plan -> plan.workers().stream())
+                        .mapToLong(worker -> worker.steps().size())
+                        .sum();
+        if (steps > MOST_STEPS) {
+            return Optional.of(
+                    "the plans of %d ranks were not proved: %d steps, expected at most %d"
+                            .formatted(plans.size(), steps, MOST_STEPS));
+        }
+        try {
+            StepChecker.check(plans, request.placement(), request.hosts()::shareMemory);
+        } catch (IllegalArgumentException e) {
+            throw new PlanException(writer.label(), "%s", e.getMessage());
+        }
+        return Optional.empty();
     }
 
     private static Optional<String> tooMany(List<RankPlan> plans) {

@@ -18,6 +18,7 @@ final class ReduceSteps {
     static final int WHOLE = StepPlan.C + 2;
 
     private final Reduction reduction;
+    private final ReductionRequest request;
     private final Reduction.Order order;
     private final Chunks chunks;
     private final Shards rows;
@@ -46,6 +47,7 @@ final class ReduceSteps {
                     "%s does not sum %s".formatted(reduction.label(), request.order().label()));
         }
         this.reduction = reduction;
+        this.request = request;
         this.order = request.order();
         this.chunks = request.chunks();
         this.rows = request.rows();
@@ -91,7 +93,7 @@ final class ReduceSteps {
     private void multiply(int rank, Chunk chunk, List<Integer> parts, boolean resume) {
         boolean goesOn = resume;
         for (int part : parts) {
-            Part a = of(builder.a(part), chunk);
+            Part a = request.rows(builder.a(part), chunk);
             builder.multiply(rank, 0, a, builder.b(part), of(sums, rank, chunk), goesOn);
             goesOn = true;
         }
@@ -230,7 +232,7 @@ final class ReduceSteps {
         List<Part> ofChunk =
                 addends.stream().map(part -> part.rows(chunk.firstRow(), chunk.rows())).toList();
         if (!all) {
-            builder.add(owner, 0, ofChunk, ofC(owner, chunk));
+            builder.add(owner, 0, ofChunk, request.rowsOfC(builder.c(owner), chunk));
             return;
         }
         Part held = of(whole, owner, chunk);
@@ -253,7 +255,8 @@ final class ReduceSteps {
     }
 
     private void finish(int rank, Part held, Chunk chunk) {
-        finishing.add(() -> builder.add(rank, 0, List.of(held), ofC(rank, chunk)));
+        finishing.add(
+                () -> builder.add(rank, 0, List.of(held), request.rowsOfC(builder.c(rank), chunk)));
     }
 
     /** Chunks of all owners in turn, so that all of them get whole rows early. */
@@ -271,17 +274,6 @@ final class ReduceSteps {
     }
 
     private Part of(List<Part> buffers, int rank, Chunk chunk) {
-        return of(buffers.get(rank), chunk);
-    }
-
-    /** A chunk's rows of a buffer that has all rows. */
-    private Part of(Part buffer, Chunk chunk) {
-        return buffer.rows(rows.firstRow(chunk.source()) + chunk.firstRow(), chunk.rows());
-    }
-
-    private Part ofC(int rank, Chunk chunk) {
-        return all
-                ? of(builder.c(rank), chunk)
-                : builder.c(rank).rows(chunk.firstRow(), chunk.rows());
+        return request.rows(buffers.get(rank), chunk);
     }
 }

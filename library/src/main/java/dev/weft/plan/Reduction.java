@@ -183,8 +183,7 @@ public enum Reduction implements ReductionWriter {
      * Order#WHOLE}, owners multiply their rows over all of K; otherwise every rank multiplies its
      * part of K, and adds the parts of all ranks for the rows that it gets.
      */
-    public static List<StepPlan> linkedSteps(
-            Order order, Chunks chunks, Shards inner, boolean all) {
-        return new LinkedReduceSteps(order, chunks, inner, all).plans();
+    public static List<StepPlan> linkedSteps(ReductionRequest request) {
+        return new LinkedReduceSteps(request).plans();
     }
 }

@@ -66,6 +66,11 @@ public record ReductionRequest(
         return whole.rows(rows().firstRow(chunk.source()) + chunk.firstRow(), chunk.rows());
     }
 
+    /** A chunk's rows of the C of a rank that gets them. */
+    public Part rowsOfC(Part c, Chunk chunk) {
+        return all ? rows(c, chunk) : c.rows(chunk.firstRow(), chunk.rows());
+    }
+
     /** What every rank has and gets, to write steps for. */
     public Placement placement() {
         return Placements.reduce(rows(), kParts, cols(), all);

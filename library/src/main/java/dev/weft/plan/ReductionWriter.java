@@ -1,11 +1,9 @@
 package dev.weft.plan;
 
 import dev.weft.plan.Reduction.Order;
-import dev.weft.plan.step.StepChecker;
 import dev.weft.plan.step.StepPlan;
 import dev.weft.plan.step.StepPlanBuilder;
 import java.util.List;
-import java.util.Optional;
 import java.util.ServiceLoader;
 
 /**
@@ -17,9 +15,6 @@ import java.util.ServiceLoader;
  * cut into chunks: the bits of a result would then depend on it, too.
  */
 public interface ReductionWriter {
-
-    /** Steps of all ranks that are proved before a call; more would keep the caller waiting. */
-    long MOST_PROVED_STEPS = 200_000;
 
     /** The name on the command line, in plans and in run records. */
     String label();
@@ -56,44 +51,6 @@ public interface ReductionWriter {
     }
 
     /**
-     * The same writer; what a program's own one throws, or returns instead of plans, becomes a
-     * {@link PlanException} that names the algorithm.
-     */
-    static ReductionWriter guarded(ReductionWriter writer) {
-        boolean known = writer instanceof Reduction || writer instanceof GuardedWriter.OfSums;
-        return known ? writer : new GuardedWriter.OfSums(writer);
-    }
-
-    /**
-     * Proves plans that Weft has not written, unless they are too long.
-     *
-     * @return what was not proved, and why; empty if all is well
-     * @throws IllegalArgumentException if they do not compute what is asked for
-     */
-    static Optional<String> check(
-            ReductionWriter writer, List<StepPlan> plans, ReductionRequest request) {
-        if (writer instanceof Reduction) {
-            return Optional.empty();
-        }
-        long steps =
-                plans.stream()
-                        .flatMap(plan -> plan.workers().stream())
-                        .mapToLong(worker -> worker.steps().size())
-                        .sum();
-        if (steps > MOST_PROVED_STEPS) {
-            return Optional.of(
-                    "the plans of %d ranks were not proved: %d steps, expected at most %d"
-                            .formatted(plans.size(), steps, MOST_PROVED_STEPS));
-        }
-        try {
-            StepChecker.check(plans, request.placement(), request.hosts()::shareMemory);
-        } catch (IllegalArgumentException e) {
-            throw new PlanException(writer.label(), "%s", e.getMessage());
-        }
-        return Optional.empty();
-    }
-
-    /**
      * The writer with this name: one of {@link Reduction}, or one that a jar on the class path
      * provides (see {@link ServiceLoader}).
      *
@@ -106,7 +63,7 @@ public interface ReductionWriter {
                 label,
                 List.of(Reduction.values()),
                 ServiceLoader.load(ReductionWriter.class),
-                ReductionWriter::guarded,
+                PlanChecker::guarded,
                 ReductionWriter::label);
     }
 }

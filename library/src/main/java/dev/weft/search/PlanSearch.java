@@ -427,7 +427,7 @@ public record PlanSearch(Machine machine, Problem problem) {
                         reduction.gives(sums.order()) ? sums.order() : reduction.order(),
                         hosts());
         List<StepPlan> plans = reduction.plans(request);
-        ReductionWriter.check(reduction, plans, request);
+        PlanChecker.checkGiven(reduction, plans, request);
         return plans;
     }
 

@@ -77,7 +77,7 @@ class OwnReductionTest {
                     if (chunk.source() == owner && !(forgets && owner == 2)) {
                         List<Part> addends =
                                 places.stream().map(place -> request.rows(place, chunk)).toList();
-                        Part c = plan.c(owner).rows(chunk.firstRow(), chunk.rows());
+                        Part c = request.rowsOfC(plan.c(owner), chunk);
                         plan.add(owner, 0, addends, c);
                     }
                 }

@@ -159,7 +159,8 @@ class StepPlansTest {
                 Shards inner = PlanCases.randomShards(random, ranks, 9);
                 Chunks chunks = Chunks.byRows(rows, COLS, 1 + random.nextInt(4), 4);
                 for (boolean all : new boolean[] {false, true}) {
-                    List<StepPlan> plans = Reduction.linkedSteps(order, chunks, inner, all);
+                    List<StepPlan> plans =
+                            Reduction.linkedSteps(new ReductionRequest(chunks, inner, all, order));
                     checkOrder(plans, order, chunks, inner, all, Hosts.one(ranks), "linked");
                 }
             }

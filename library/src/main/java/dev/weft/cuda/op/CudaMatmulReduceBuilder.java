@@ -48,8 +48,6 @@ import java.util.stream.IntStream;
 public final class CudaMatmulReduceBuilder
         extends ReduceBuilder<DeviceMatrix, CudaMatmulReduceBuilder> {
 
-    private static final System.Logger LOG = System.getLogger("dev.weft");
-
     /** The kernels sum so many k at a time: K may be cut between them without a trace. */
     private static final int SUM_QUANTUM = 16;
 
@@ -302,9 +300,6 @@ public final class CudaMatmulReduceBuilder
         }
         Hosts hosts = hosts(wanted);
         Chunks chunks = Chunks.byRows(wanted.rows(), n, chunk, chunk);
-        if (fabric != null) {
-            new Agreement(fabric).on("the chunks", chunks.hashCode()).settle();
-        }
         return candidate.algorithm().plans(chunks, 1, hosts);
     }
 
@@ -383,20 +378,15 @@ public final class CudaMatmulReduceBuilder
     private List<StepPlan> steps(
             Sums wanted, Order order, Candidate candidate, Chunks chunks, boolean linked) {
         ReductionWriter writer = ReductionWriter.of(candidate.algorithm());
-        if (linked && writer instanceof Reduction) {
-            return Reduction.linkedSteps(order, chunks, wanted.inner(), wanted.all());
-        }
         ReductionRequest request =
                 new ReductionRequest(chunks, wanted.inner(), wanted.all(), order, hosts(wanted));
-        List<StepPlan> plans =
-                (writer == Reduction.SEQUENTIAL ? Reduction.MESH_PUSH : writer).plans(request);
-        if (!(writer instanceof Reduction)) {
-            new Agreement(fabric).on("the plan's digest", StepPlan.digest(plans)).settle();
-            if (rank == 0) {
-                ReductionWriter.check(writer, plans, request)
-                        .ifPresent(skipped -> LOG.log(System.Logger.Level.WARNING, skipped));
-            }
+        List<StepPlan> plans;
+        if (linked && writer instanceof Reduction) {
+            plans = Reduction.linkedSteps(request);
+        } else {
+            plans = (writer == Reduction.SEQUENTIAL ? Reduction.MESH_PUSH : writer).plans(request);
         }
+        agree(writer, plans, request);
         return plans;
     }
 

@@ -18,9 +18,7 @@ import java.util.Collections;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.Set;
-import java.util.function.Supplier;
 
 /**
  * What a caller wants from an operator, on CPUs or GPUs. It is the same on all ranks, except for B.
@@ -159,21 +157,12 @@ public record Description(
      * prove them if Weft has not written them. Collective.
      */
     public static List<RankPlan> agreed(List<RankPlan> plans, Fabric fabric, Hosts hosts) {
-        return agreed(plans, fabric, () -> PlanChecker.checkGiven(plans, hosts));
-    }
-
-    /**
-     * Like {@link #agreed(List, Fabric, Hosts)}.
-     *
-     * @param proof says what it has not proved, and why
-     */
-    public static List<RankPlan> agreed(
-            List<RankPlan> plans, Fabric fabric, Supplier<Optional<String>> proof) {
         if (fabric != null) {
             new Agreement(fabric).on("the plan's digest", RankPlan.digest(plans)).settle();
         }
         if (fabric == null || fabric.rank() == 0) {
-            proof.get().ifPresent(skipped -> LOG.log(Level.WARNING, skipped));
+            PlanChecker.checkGiven(plans, hosts)
+                    .ifPresent(skipped -> LOG.log(Level.WARNING, skipped));
         }
         RankPlan plan = plans.get(fabric == null ? 0 : fabric.rank());
         LOG.log(

@@ -39,7 +39,8 @@ class LinkedProgramTest {
             Shards inner = shards(random, ranks);
             boolean all = random.nextBoolean();
             Chunks chunks = Chunks.byRows(rows, COLS, 1 + random.nextInt(4), 4);
-            List<StepPlan> plans = Reduction.linkedSteps(order, chunks, inner, all);
+            List<StepPlan> plans =
+                    Reduction.linkedSteps(new ReductionRequest(chunks, inner, all, order));
             new Group(plans, random, "%s, seed %d".formatted(order, seed)).run(inner);
         }
     }
@@ -103,7 +104,9 @@ class LinkedProgramTest {
     @Test
     void whatLiesSideBySideIsOnePiece() {
         Chunks chunks = Chunks.byRows(Shards.of(6, 3), COLS, 2, 2);
-        List<StepPlan> plans = Reduction.linkedSteps(Order.WHOLE, chunks, Shards.of(16, 32), true);
+        List<StepPlan> plans =
+                Reduction.linkedSteps(
+                        new ReductionRequest(chunks, Shards.of(16, 32), true, Order.WHOLE));
         LinkedProgram program = LinkedProgram.of(plans, 0, true);
         assertEquals(2, program.items().size());
         assertEquals(
