@@ -3,7 +3,7 @@ package dev.weft.compat;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 
 import dev.weft.fabric.Fabric;
-import dev.weft.fabric.PeerFailedException;
+import dev.weft.fabric.FabricException.PeerFailedException;
 import dev.weft.op.Timeline;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;

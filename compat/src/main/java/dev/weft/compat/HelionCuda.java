@@ -20,8 +20,9 @@ import java.util.Objects;
  *
  * <p>Gathered A is byte-exact, and the bits of the product do not depend on the ranks, the splits,
  * the tiles or the order of arrival. A chunk that does not arrive within the group's deadline ends
- * the kernel, and the wait, with a {@link dev.weft.fabric.StallException}. Arguments that do not
- * fit are refused with their values, which ends a collective call on the other ranks too.
+ * the kernel, and the wait, with a {@link dev.weft.fabric.FabricException.StallException}.
+ * Arguments that do not fit are refused with their values, which ends a collective call on the
+ * other ranks too.
  */
 public final class HelionCuda {
 

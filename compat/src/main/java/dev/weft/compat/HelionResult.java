@@ -30,7 +30,8 @@ public interface HelionResult<M> extends AutoCloseable {
      * all ranks' shards may be written again. In host memory both already are. A caller that only
      * queues more work on the stream need not wait.
      *
-     * @throws dev.weft.fabric.StallException if a chunk did not arrive within the group's deadline
+     * @throws dev.weft.fabric.FabricException.StallException if a chunk did not arrive within the
+     *     group's deadline
      */
     void await();
 

@@ -5,7 +5,7 @@ import dev.weft.cuda.Gpu;
 import dev.weft.cuda.GpuStream;
 import dev.weft.cuda.kernel.DeviceEvent;
 import dev.weft.fabric.Fabric;
-import dev.weft.fabric.StallException;
+import dev.weft.fabric.FabricException.StallException;
 import dev.weft.ffi.CudaMemory;
 import dev.weft.waiting.WaitTime;
 

@@ -12,7 +12,7 @@ import dev.weft.cuda.kernel.RowRange.Piece;
 import dev.weft.cuda.kernel.StallWord;
 import dev.weft.cuda.kernel.TileSchedule;
 import dev.weft.fabric.Fabric;
-import dev.weft.fabric.StallException;
+import dev.weft.fabric.FabricException.StallException;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import dev.weft.waiting.WaitTime;

@@ -7,9 +7,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.FabricException;
-import dev.weft.fabric.PeerFailedException;
-import dev.weft.fabric.PeerLostException;
-import dev.weft.fabric.StallException;
+import dev.weft.fabric.FabricException.PeerFailedException;
+import dev.weft.fabric.FabricException.PeerLostException;
+import dev.weft.fabric.FabricException.StallException;
 import dev.weft.fabric.transport.Ranks;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;

@@ -6,7 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.fabric.Fabric;
-import dev.weft.fabric.PeerFailedException;
+import dev.weft.fabric.FabricException.PeerFailedException;
 import dev.weft.fabric.ReplicaGroups;
 import dev.weft.fabric.World;
 import dev.weft.fabric.transport.Ranks;

@@ -1,5 +1,6 @@
 package dev.weft.fabric;
 
+import dev.weft.fabric.FabricException.PeerFailedException;
 import dev.weft.waiting.Uninterruptibly;
 import java.io.IOException;
 import java.io.UncheckedIOException;

@@ -7,6 +7,10 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.weft.fabric.FabricException.CorruptSignalException;
+import dev.weft.fabric.FabricException.PeerFailedException;
+import dev.weft.fabric.FabricException.PeerLostException;
+import dev.weft.fabric.FabricException.StallException;
 import dev.weft.fabric.memory.MemoryFabric;
 import dev.weft.fabric.transport.Awaited;
 import dev.weft.fabric.transport.Ranks;

@@ -6,8 +6,8 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.weft.fabric.PeerFailedException;
-import dev.weft.fabric.PeerLostException;
+import dev.weft.fabric.FabricException.PeerFailedException;
+import dev.weft.fabric.FabricException.PeerLostException;
 import dev.weft.fabric.transport.Ranks;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.gemm.Gemm;

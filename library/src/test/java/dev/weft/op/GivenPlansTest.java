@@ -4,7 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.weft.fabric.PeerFailedException;
+import dev.weft.fabric.FabricException.PeerFailedException;
 import dev.weft.fabric.World;
 import dev.weft.gemm.Gemm;
 import dev.weft.gemm.Gemms;

@@ -3,7 +3,7 @@ package dev.weft.op;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
-import dev.weft.fabric.PeerLostException;
+import dev.weft.fabric.FabricException.PeerLostException;
 import dev.weft.fabric.transport.Move;
 import dev.weft.fabric.transport.Ranks;
 import dev.weft.fabric.transport.Transport;

@@ -1,5 +1,6 @@
 package dev.weft.fabric;
 
+import dev.weft.fabric.FabricException.StallException;
 import dev.weft.fabric.memory.HeldLock;
 import dev.weft.fabric.memory.ShmJob;
 import java.io.IOException;

@@ -10,7 +10,7 @@ import dev.weft.cli.console.ExitCode;
 import dev.weft.cli.diagnosis.FailureDiagnosis;
 import dev.weft.cli.diagnosis.RankFailure;
 import dev.weft.cli.message.RankLines;
-import dev.weft.fabric.PeerLostException;
+import dev.weft.fabric.FabricException.PeerLostException;
 import java.util.List;
 import java.util.Map;
 import java.util.OptionalInt;

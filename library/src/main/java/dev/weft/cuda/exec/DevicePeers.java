@@ -2,7 +2,7 @@ package dev.weft.cuda.exec;
 
 import dev.weft.cuda.Gpu;
 import dev.weft.cuda.GpuStream;
-import dev.weft.fabric.StallException;
+import dev.weft.fabric.FabricException.StallException;
 import dev.weft.fabric.transport.Region;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.ffi.CudaStreams;

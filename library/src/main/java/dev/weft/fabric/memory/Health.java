@@ -1,8 +1,8 @@
 package dev.weft.fabric.memory;
 
 import dev.weft.fabric.FabricException;
+import dev.weft.fabric.FabricException.PeerFailedException;
 import dev.weft.fabric.FailureReport;
-import dev.weft.fabric.PeerFailedException;
 import dev.weft.waiting.WaitTime;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;

@@ -1,8 +1,8 @@
 package dev.weft.fabric.memory;
 
 import dev.weft.fabric.FabricException;
-import dev.weft.fabric.PeerLostException;
-import dev.weft.fabric.StallException;
+import dev.weft.fabric.FabricException.PeerLostException;
+import dev.weft.fabric.FabricException.StallException;
 import dev.weft.files.PrivateFiles;
 import dev.weft.waiting.WaitTime;
 import java.io.IOException;

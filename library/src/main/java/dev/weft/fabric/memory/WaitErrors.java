@@ -1,10 +1,10 @@
 package dev.weft.fabric.memory;
 
-import dev.weft.fabric.CorruptSignalException;
+import dev.weft.fabric.FabricException.CorruptSignalException;
+import dev.weft.fabric.FabricException.PeerFailedException;
+import dev.weft.fabric.FabricException.PeerLostException;
+import dev.weft.fabric.FabricException.StallException;
 import dev.weft.fabric.FailureReport;
-import dev.weft.fabric.PeerFailedException;
-import dev.weft.fabric.PeerLostException;
-import dev.weft.fabric.StallException;
 import dev.weft.fabric.transport.Awaited;
 import java.util.List;
 

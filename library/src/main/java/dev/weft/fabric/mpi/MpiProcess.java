@@ -1,6 +1,6 @@
 package dev.weft.fabric.mpi;
 
-import dev.weft.fabric.StallException;
+import dev.weft.fabric.FabricException.StallException;
 import dev.weft.fabric.memory.ControlBlock;
 import dev.weft.fabric.memory.Health;
 import dev.weft.fabric.transport.CoreShare;

@@ -1,6 +1,6 @@
 package dev.weft.fabric.mpi;
 
-import dev.weft.fabric.PeerFailedException;
+import dev.weft.fabric.FabricException.PeerFailedException;
 import dev.weft.fabric.memory.ControlBlock;
 import dev.weft.fabric.memory.Health;
 import dev.weft.fabric.memory.MemoryFabric;

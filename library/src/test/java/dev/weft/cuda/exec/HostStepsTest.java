@@ -5,9 +5,9 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.weft.fabric.CorruptSignalException;
 import dev.weft.fabric.FabricException;
-import dev.weft.fabric.PeerFailedException;
+import dev.weft.fabric.FabricException.CorruptSignalException;
+import dev.weft.fabric.FabricException.PeerFailedException;
 import dev.weft.fabric.transport.Ranks;
 import dev.weft.fabric.transport.Region;
 import java.time.Duration;

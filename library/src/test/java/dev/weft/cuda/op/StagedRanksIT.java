@@ -10,7 +10,7 @@ import dev.weft.cuda.Gpu;
 import dev.weft.cuda.GpuStream;
 import dev.weft.cuda.kernel.DeviceCheck;
 import dev.weft.fabric.FabricException;
-import dev.weft.fabric.PeerFailedException;
+import dev.weft.fabric.FabricException.PeerFailedException;
 import dev.weft.fabric.World;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.op.Operator.PendingCall;

@@ -8,7 +8,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import dev.weft.cuda.Gpu;
 import dev.weft.cuda.kernel.GatedKernel;
 import dev.weft.fabric.FabricException;
-import dev.weft.fabric.PeerFailedException;
+import dev.weft.fabric.FabricException.PeerFailedException;
 import dev.weft.fabric.World;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.op.Epilogue;

@@ -6,7 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.weft.fabric.StallException;
+import dev.weft.fabric.FabricException.StallException;
 import dev.weft.fabric.ThreadGroupRun;
 import dev.weft.fabric.transport.Region;
 import dev.weft.fabric.transport.Transport;

@@ -3,7 +3,7 @@ package dev.weft.fabric.memory;
 import static org.openjdk.jcstress.annotations.Expect.ACCEPTABLE;
 import static org.openjdk.jcstress.annotations.Expect.FORBIDDEN;
 
-import dev.weft.fabric.PeerFailedException;
+import dev.weft.fabric.FabricException.PeerFailedException;
 import dev.weft.fabric.transport.Region;
 import java.lang.foreign.ValueLayout;
 import org.openjdk.jcstress.annotations.Actor;
