@@ -241,18 +241,6 @@ public abstract class Operator<M> implements AutoCloseable {
         }
     }
 
-    /** The error for a shard of another shape or type. */
-    protected final IllegalArgumentException wrongShape(String shard, String type) {
-        return new IllegalArgumentException(
-                "the shard of rank %d is %s: expected [%d, %d] %s"
-                        .formatted(
-                                worldRank,
-                                shard,
-                                plan.chunks().shards().rows(plan.rank()),
-                                plan.chunks().cols(),
-                                type));
-    }
-
     /** The error for a peer's result that cannot be read. */
     protected final IllegalStateException unreachable(int worldRankOfPeer, String expected) {
         return new IllegalStateException(

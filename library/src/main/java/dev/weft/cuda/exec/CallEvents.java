@@ -43,7 +43,7 @@ public final class CallEvents implements AutoCloseable {
     private final long deadlineNs;
     private final long limitNs;
     private final DeviceEvent[] begin = timed();
-    private final DeviceEvent[] gathered = timed();
+    private final DeviceEvent[] first = timed();
     private final DeviceEvent[] end = timed();
     private final GpuStream rescue = GpuStream.urgent();
     private final DeviceEvent looked = new DeviceEvent();
@@ -100,8 +100,9 @@ public final class CallEvents implements AutoCloseable {
         begin[call & 1].record(stream);
     }
 
-    public void gathered(int call, GpuStream stream) {
-        gathered[call & 1].record(stream);
+    /** If gather or sums, and products, come one after the other: the first part ends here. */
+    public void firstEnded(int call, GpuStream stream) {
+        first[call & 1].record(stream);
     }
 
     public void end(int call, GpuStream stream) {
@@ -122,8 +123,9 @@ public final class CallEvents implements AutoCloseable {
         return end[call & 1].nsSince(begin[call & 1]);
     }
 
-    public long gatherNs(int call) {
-        return gathered[call & 1].nsSince(begin[call & 1]);
+    /** When the first part ended, since the call's begin. */
+    public long firstNs(int call) {
+        return first[call & 1].nsSince(begin[call & 1]);
     }
 
     /**
@@ -205,15 +207,6 @@ public final class CallEvents implements AutoCloseable {
         return seen.segment().get(ValueLayout.JAVA_INT, 4L * flag) - call >= 0;
     }
 
-    /** Whether the pieces of a chunk have arrived by now, while the call may be under way. */
-    public boolean isThere(int source, int chunk, int call) {
-        boolean before = hasLooked;
-        hasLooked = false;
-        boolean there = arrivals(call).get(source).get(chunk);
-        hasLooked = before;
-        return there;
-    }
-
     private void look() {
         if (hasLooked) {
             return;
@@ -274,7 +267,7 @@ public final class CallEvents implements AutoCloseable {
     public void close() {
         for (int parity = 0; parity < 2; parity++) {
             begin[parity].close();
-            gathered[parity].close();
+            first[parity].close();
             end[parity].close();
         }
         rescue.close();

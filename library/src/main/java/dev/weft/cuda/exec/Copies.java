@@ -58,6 +58,11 @@ public interface Copies extends AutoCloseable {
         return 0;
     }
 
+    /** Whether threads of the host report what they move: see {@link #tracks}. */
+    default boolean areTracked() {
+        return false;
+    }
+
     /** What threads of the host did for the latest call, from {@code startNs} on. */
     default List<Timeline.Track> tracks(long startNs) {
         return List.of();

@@ -3,12 +3,15 @@ package dev.weft.cuda.exec;
 import dev.weft.cuda.kernel.Origin;
 import dev.weft.cuda.kernel.RowRange;
 import dev.weft.cuda.kernel.RowRange.Piece;
+import dev.weft.cuda.kernel.TileTimes;
 import dev.weft.fabric.transport.Awaited;
 import dev.weft.op.Timeline;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.Pacing.ArrivalCut;
+import dev.weft.plan.Shards;
 import dev.weft.plan.step.StepPlan;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 
 /**
@@ -122,10 +125,23 @@ public record CopyList(
 
     /** Flags of what arrives. */
     public int[] due() {
+        return arrivingFlags().stream().flatMapToInt(Arrays::stream).toArray();
+    }
+
+    /** Flags of what arrives, by line. */
+    public List<int[]> arrivingFlags() {
         return arriving.stream()
-                .flatMap(line -> line.copies.stream())
-                .mapToInt(Copy::flag)
-                .toArray();
+                .map(line -> line.copies.stream().mapToInt(Copy::flag).toArray())
+                .toList();
+    }
+
+    /** Whose rows the tiles of a product have. */
+    public TileTimes.Owners owners(Shards shards) {
+        int[] bringers = new int[flags()];
+        for (Line line : arriving) {
+            line.copies.forEach(copy -> bringers[copy.flag] = copy.from);
+        }
+        return new TileTimes.Owners(shards, false, origins, bringers);
     }
 
     /** Words by which hosts tell each other what is queued: for each flag, and for each launch. */

@@ -66,12 +66,13 @@ public final class CopyStreams implements Copies {
     /** The latest call whose copies have begun. */
     private int begun;
 
-    private static final Hook NONE = new Hook() {};
-
-    private Hook hook = NONE;
+    private final Hook hook;
 
     /** What tests queue on a lane's stream, to hold it back there. */
     public interface Hook {
+
+        /** Changes nothing. */
+        Hook NONE = new Hook() {};
 
         default void beforeCopy(Copy copy, GpuStream lane) {}
 
@@ -128,7 +129,8 @@ public final class CopyStreams implements Copies {
             LaneCounters counters,
             boolean arrivals,
             boolean together,
-            long deadlineNs) {
+            long deadlineNs,
+            Hook hook) {
         this.peers = peers;
         this.linked = peers instanceof DevicePeers devices ? devices : null;
         this.layout = layout;
@@ -137,6 +139,7 @@ public final class CopyStreams implements Copies {
         this.list = list;
         this.lanes = list.lanes();
         this.deadlineNs = deadlineNs;
+        this.hook = hook;
         this.runs =
                 together && counters == null
                         ? lanes.stream().map(this::runs).toArray(Run[][]::new)
@@ -168,11 +171,6 @@ public final class CopyStreams implements Copies {
             }
             spans.add(ofLane);
         }
-    }
-
-    /** For tests. */
-    public void hook(Hook inPlace) {
-        this.hook = inPlace;
     }
 
     @Override
@@ -280,7 +278,7 @@ public final class CopyStreams implements Copies {
         if (next[lane] == lanes.get(lane).size()) {
             return false;
         }
-        if (runs != null && hook == NONE) {
+        if (runs != null && hook == Hook.NONE) {
             issue(runs[lane][next[lane]], lane, call);
             return true;
         }

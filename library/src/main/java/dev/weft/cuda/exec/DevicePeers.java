@@ -177,6 +177,15 @@ public final class DevicePeers implements Peers {
         CudaStreams.waitEvent(stream.handle(), announcedEvent(peer, call));
     }
 
+    /** Likewise for all peers. */
+    public void awaitAllRows(int call, GpuStream stream) {
+        for (int r = 0; r < size(); r++) {
+            if (r != rank()) {
+                awaitRows(r, call, stream);
+            }
+        }
+    }
+
     /**
      * Lets {@code stream} wait until the rows of every peer on the same GPU are there. A grid that
      * fills the GPU and waits for rows must not start before: the kernels that make those rows

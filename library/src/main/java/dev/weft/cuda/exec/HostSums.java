@@ -39,7 +39,7 @@ import java.util.Map;
  * waits end even if sums do not come: the tiles' deadline passes, or closing the operator raises
  * their flags, and the grid drains and counts.
  */
-public final class HostSums implements SumRun {
+public final class HostSums extends SumRun {
 
     /** Copies of sums that tiles start from, queued before the grid is, so that it finds work. */
     private static final int LEAD = 4;
@@ -57,12 +57,10 @@ public final class HostSums implements SumRun {
     private final long flags;
     private final long counters;
     private final int[] perCall;
-    private final List<AutoCloseable> owned = new ArrayList<>();
 
     /** By product and buffer of the plan; null where nothing is. */
     private final DeviceMatrix[][] sums;
 
-    private final List<DeviceMatrix> results = new ArrayList<>();
     private final List<GatedProduct> products = new ArrayList<>();
     private final List<GatedProduct> ready = new ArrayList<>();
     private final List<Launched> added = new ArrayList<>();
@@ -106,13 +104,14 @@ public final class HostSums implements SumRun {
             CudaBuffers buffers,
             Finish finish,
             long deadlineNs) {
+        super(factors, finish);
         this.list = list;
         this.exchange = exchange;
         this.productFirst = productFirst;
         this.flags = buffers.flags();
         this.counters = flags + 4L * list.origins().size();
         this.perCall = new int[list.counters()];
-        int count = factors.sides().size();
+        int count = factors.bs().size();
         this.startingSums = new int[count];
         Arrays.setAll(startingSums, product -> list.inOfProducts(product + 1));
         this.sums = new DeviceMatrix[count][list.buffers().size()];
@@ -122,13 +121,13 @@ public final class HostSums implements SumRun {
         Arrays.setAll(ends, i -> timed ? DeviceEvent.timed() : new DeviceEvent());
         try (GpuStream stream = GpuStream.create()) {
             for (int i = 0; i < count; i++) {
-                allocate(i, factors, stream);
+                allocate(i, stream);
                 if (!list.blocks().get(i).isEmpty()) {
-                    multiply(i, factors, buffers, deadlineNs);
+                    multiply(i, buffers.gates(deadlineNs));
                 }
             }
-            for (int i = 0; i < (finish.joins() ? 1 : count); i++) {
-                result(i, factors.columns().get(i), finish, stream);
+            for (int i = 0; i < resultCount(); i++) {
+                result(i, factors.columns().get(i), stream);
             }
         } catch (RuntimeException | Error e) {
             close();
@@ -143,7 +142,7 @@ public final class HostSums implements SumRun {
         return DeviceMatrix.in(buffer, type, rows, cols);
     }
 
-    private void allocate(int i, Factors factors, GpuStream stream) {
+    private void allocate(int i, GpuStream stream) {
         for (int buffer = StepPlan.C + 1; buffer < sums[i].length; buffer++) {
             long rows = list.buffers().get(buffer).rows();
             if (rows > 0) {
@@ -152,20 +151,20 @@ public final class HostSums implements SumRun {
         }
     }
 
-    private void multiply(int i, Factors factors, CudaBuffers buffers, long deadlineNs) {
+    private void multiply(int i, GatedProduct.Gates gates) {
         GatedKernel kernel = factors.kernels().get(i);
         DeviceMatrix c = sums[i][list.sums()];
         boolean starts = list.blocks().get(i).getFirst().flag() >= 0;
         TileSchedule gated = TileSchedule.ofSums(list.blocks().get(i), kernel.shape());
         List<RowRange> all = List.of(new RowRange(0, 0, 0, c.rows(), List.of(), false));
         TileSchedule whole = TileSchedule.of(all, c.cols(), kernel.shape());
-        ready.add(product(kernel, whole, i, factors, c, starts, buffers, deadlineNs));
+        ready.add(product(whole, i, starts, gates));
         if (productFirst) {
             products.add(ready.getLast());
             return;
         }
-        products.add(product(kernel, gated, i, factors, c, starts, buffers, deadlineNs));
-        told.watch(i, products.getLast(), kernel);
+        products.add(product(gated, i, starts, gates));
+        told.watch(i, products.getLast());
         for (int signal : gated.signals()) {
             if (signal >= 0) {
                 perCall[signal] += kernel.signalsPerTile();
@@ -174,31 +173,25 @@ public final class HostSums implements SumRun {
     }
 
     private GatedProduct product(
-            GatedKernel kernel,
-            TileSchedule schedule,
-            int i,
-            Factors factors,
-            DeviceMatrix c,
-            boolean starts,
-            CudaBuffers buffers,
-            long deadlineNs) {
+            TileSchedule schedule, int i, boolean starts, GatedProduct.Gates gates) {
+        DeviceMatrix c = sums[i][list.sums()];
         GatedProduct product =
                 new GatedProduct(
-                        kernel,
+                        factors.kernels().get(i),
                         schedule,
                         new GatedProduct.Operands(
                                 factors.input().stream().map(List::of).toList(),
-                                factors.sides().get(i),
+                                factors.bs().get(i),
                                 factors.transposed().get(i),
                                 c),
-                        buffers.gates(deadlineNs),
+                        gates,
                         new GatedProduct.Sums(starts ? c : null, counters));
         owned.add(product);
         return product;
     }
 
     /** The rows of a result: made of sums, or those themselves if nothing is left to do. */
-    private void result(int i, long n, Finish finish, GpuStream stream) {
+    private void result(int i, long n, GpuStream stream) {
         if (finish.epilogue() == null && isInPlace(finish.type())) {
             Made first = list.results().getFirst();
             Part part = first.parts().getFirst();
@@ -213,7 +206,7 @@ public final class HostSums implements SumRun {
                 DeviceEpilogue.Rows rows =
                         finish.adding().rows(p, parts(p, made), List.of(), at(p, made.into()), 0);
                 added.add(new Launched(rows, made.flags().get(p)));
-                told.makes(made.row(), made.into().rows(), true, rows);
+                told.makes(made.row(), true, rows);
                 owned.add(rows);
             }
         }
@@ -228,7 +221,7 @@ public final class HostSums implements SumRun {
                                     result.rows(into.firstRow(), into.rows()),
                                     into.firstRow());
             finished.add(new Launched(rows, made.flags().get(finish.joins() ? i + 1 : i)));
-            told.makes(made.row(), into.rows(), false, rows);
+            told.makes(made.row(), false, rows);
             owned.add(rows);
         }
     }
@@ -290,7 +283,7 @@ public final class HostSums implements SumRun {
         }
         launched = Integer.MAX_VALUE;
         if (multiplies && productFirst) {
-            events.gathered(call, stream);
+            events.firstEnded(call, stream);
             enter(stream);
         }
         move(list.beforeWhole(), call, counts);
@@ -410,27 +403,23 @@ public final class HostSums implements SumRun {
     }
 
     @Override
-    public Timeline timeline(int call, View view, CallEvents events, long seenNs) {
+    public Timeline timeline(int call, View view, CallEvents events, long firstNs, long seenNs) {
         if (view == View.COMPUTE_ONLY) {
             return told.of(ready, events, call, null, seenNs);
         }
-        boolean multiplies = view == View.PIPELINED;
         long[] ns = new long[ends.length];
         for (int i = 0; timed && i < ns.length; i++) {
             ns[i] = ends[i].nsSince(events.beginOf(call));
         }
         SumTimeline.Moved moved =
-                new SumTimeline.Moved(
-                        productFirst && multiplies ? events.gatherNs(call) : 0,
-                        Math.max(ns[0], ns[1]),
-                        Math.max(ns[2], ns[3]));
-        Timeline device = told.of(multiplies ? products : List.of(), events, call, moved, seenNs);
-        if (device == null) {
-            return null;
-        }
-        List<Timeline.Track> tracks = new ArrayList<>(exchange.tracks(device.startNs()));
-        tracks.addAll(device.tracks());
-        return new Timeline(device.rank(), device.startNs(), device.elapsedNs(), tracks);
+                new SumTimeline.Moved(firstNs, Math.max(ns[0], ns[1]), Math.max(ns[2], ns[3]));
+        List<GatedProduct> multiplied = view == View.PIPELINED ? products : List.of();
+        return told.of(multiplied, events, call, moved, seenNs);
+    }
+
+    @Override
+    public List<Timeline.Track> tracks(long startNs) {
+        return exchange.tracks(startNs);
     }
 
     /** What the counters hold at the end of a call, for whoever has to end the waits for them. */
@@ -458,11 +447,6 @@ public final class HostSums implements SumRun {
     }
 
     @Override
-    public DeviceMatrix product(int index) {
-        return results.get(index);
-    }
-
-    @Override
     public List<FailureReport.Sent> sent(int call) {
         return exchange.sent(call);
     }
@@ -476,7 +460,7 @@ public final class HostSums implements SumRun {
             each.close();
         }
         exchange.close();
-        SumRun.closeAll(owned);
+        DeviceRun.closeAll(owned);
         Arrays.stream(ends).forEach(DeviceEvent::close);
         entered.close();
         left.close();

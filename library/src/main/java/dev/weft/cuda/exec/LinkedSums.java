@@ -15,6 +15,7 @@ import dev.weft.cuda.kernel.GatedProduct.Sums;
 import dev.weft.cuda.kernel.RowRange;
 import dev.weft.cuda.kernel.TileSchedule;
 import dev.weft.cuda.kernel.TileTimes;
+import dev.weft.fabric.FailureReport;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.op.Operator.View;
 import dev.weft.op.Timeline;
@@ -38,21 +39,16 @@ import java.util.stream.LongStream;
  *
  * <p>Streams wait for events alone, which are recorded by then: see {@link DevicePeers}.
  */
-public final class LinkedSums implements SumRun {
+public final class LinkedSums extends SumRun {
 
     private final List<StepPlan> plans;
     private final int rank;
     private final Shards rows;
     private final Shards inner;
-    private final Factors factors;
-    private final Finish finish;
     private final boolean productFirst;
     private final LinkedProgram program;
     private final DevicePeers peers;
-    private final int ranks;
     private final List<DeviceBuffer> memory = new ArrayList<>();
-    private final List<AutoCloseable> owned = new ArrayList<>();
-    private final List<DeviceMatrix> results = new ArrayList<>();
 
     /** By item. */
     private final List<List<GatedProduct>> launches = new ArrayList<>();
@@ -60,7 +56,6 @@ public final class LinkedSums implements SumRun {
     private final List<List<Made>> sums = new ArrayList<>();
     private final List<List<Push>> pushes = new ArrayList<>();
     private final DeviceTimeline tiles;
-    private final boolean timed = TileTimes.areKept();
 
     /** Rows of C, from {@code firstRow} on, that a kernel adds and rounds. */
     private record Made(long firstRow, DeviceEpilogue.Rows by) {}
@@ -90,14 +85,12 @@ public final class LinkedSums implements SumRun {
             Finish finish,
             CudaBuffers buffers,
             long deadlineNs) {
+        super(factors, finish);
         this.plans = plans;
         this.rank = fabric.rank();
         this.rows = rows;
         this.inner = inner;
         this.productFirst = productFirst;
-        this.factors = factors;
-        this.finish = finish;
-        this.ranks = fabric.size();
         this.program = LinkedProgram.of(plans, rank, finish.epilogue() == null);
         this.tiles =
                 new DeviceTimeline(
@@ -129,10 +122,10 @@ public final class LinkedSums implements SumRun {
     private long[] shown(CudaBuffers buffers, GpuStream stream) {
         LongStream.Builder shown = LongStream.builder();
         shown.add(buffers.address(0)).add(buffers.address(1)).add(buffers.flags());
-        factors.sides().forEach(side -> shown.add(side.address()));
+        factors.bs().forEach(side -> shown.add(side.address()));
         int most = plans.stream().mapToInt(plan -> plan.buffers().size()).max().orElseThrow();
         for (int buffer = StepPlan.C; buffer < most; buffer++) {
-            for (int i = 0; i < factors.sides().size(); i++) {
+            for (int i = 0; i < factors.bs().size(); i++) {
                 DeviceMatrix matrix = shape(rank, buffer, i, 1);
                 memory.add(
                         DeviceBuffer.zeroed(
@@ -147,10 +140,6 @@ public final class LinkedSums implements SumRun {
             }
         }
         return shown.build().toArray();
-    }
-
-    private int resultCount() {
-        return finish.joins() ? 1 : factors.sides().size();
     }
 
     /** A buffer's part for one product, at an address; without rows if nobody uses it. */
@@ -189,7 +178,7 @@ public final class LinkedSums implements SumRun {
 
     /** A part's rows for one product, at whichever rank. */
     private DeviceMatrix matrix(Part part, int product) {
-        int count = factors.sides().size();
+        int count = factors.bs().size();
         int index = count + (part.buffer() - StepPlan.C) * count + product;
         long address = peers.result(part.rank(), index);
         return shape(part.rank(), part.buffer(), product, address)
@@ -214,7 +203,7 @@ public final class LinkedSums implements SumRun {
     private DeviceMatrix side(int of, int product) {
         long k = inner.rows(of);
         long n = factors.columns().get(product);
-        DType type = factors.sides().get(product).dtype();
+        DType type = factors.bs().get(product).dtype();
         long address = peers.result(of, product);
         return factors.transposed().get(product)
                 ? at(address, type, n, k)
@@ -231,7 +220,7 @@ public final class LinkedSums implements SumRun {
         }
         List<GatedProduct> made = new ArrayList<>();
         for (List<Product> group : alike.values()) {
-            for (int i = 0; i < factors.sides().size(); i++) {
+            for (int i = 0; i < factors.bs().size(); i++) {
                 GatedKernel kernel =
                         group.getFirst().into().buffer() == StepPlan.C
                                 ? last.get(i)
@@ -280,7 +269,7 @@ public final class LinkedSums implements SumRun {
     private List<Made> sums(Sum sum) {
         List<Made> made = new ArrayList<>();
         boolean last = sum.into().buffer() == StepPlan.C;
-        for (int i = 0; i < (last ? resultCount() : factors.sides().size()); i++) {
+        for (int i = 0; i < (last ? resultCount() : factors.bs().size()); i++) {
             DeviceEpilogue by = last ? finish.last() : finish.adding();
             boolean joins = last && finish.joins();
             DeviceEpilogue.Rows one =
@@ -301,7 +290,7 @@ public final class LinkedSums implements SumRun {
     }
 
     private List<Push> pushes(Move move) {
-        int count = move.from().buffer() == StepPlan.C ? resultCount() : factors.sides().size();
+        int count = move.from().buffer() == StepPlan.C ? resultCount() : factors.bs().size();
         return IntStream.range(0, count)
                 .mapToObj(
                         i ->
@@ -315,14 +304,10 @@ public final class LinkedSums implements SumRun {
     @Override
     public void run(int call, View view, GpuStream stream, CallEvents events) {
         // All ranks' A are in place, and no rank still reads results of the call before.
-        for (int r = 0; r < ranks; r++) {
-            if (r != rank) {
-                peers.awaitRows(r, call, stream);
-            }
-        }
+        peers.awaitAllRows(call, stream);
         boolean moves = view != View.COMPUTE_ONLY;
         if (moves && productFirst && launches.stream().allMatch(List::isEmpty)) {
-            events.gathered(call, stream);
+            events.firstEnded(call, stream);
         }
         for (int i = 0; i < program.items().size(); i++) {
             Item item = program.items().get(i);
@@ -335,7 +320,7 @@ public final class LinkedSums implements SumRun {
             }
             if (moves) {
                 if (productFirst && !item.products().isEmpty()) {
-                    events.gathered(call, stream);
+                    events.firstEnded(call, stream);
                 }
                 sums.get(i).forEach(made -> made.by().launch(stream));
                 pushes.get(i).forEach(push -> push.to().copyFrom(push.from(), stream));
@@ -350,22 +335,19 @@ public final class LinkedSums implements SumRun {
         }
     }
 
-    /** Null without times of tiles: what they did would be missing. */
     @Override
-    public Timeline timeline(int call, View view, CallEvents events, long seenNs) {
+    public Timeline timeline(int call, View view, CallEvents events, long firstNs, long seenNs) {
         boolean multiplies = view != View.COMM_ONLY;
         boolean moves = view != View.COMPUTE_ONLY;
         List<GatedProduct> launched =
                 multiplies ? launches.stream().flatMap(List::stream).toList() : List.of();
-        return timed
-                ? tiles.of(
-                        launched,
-                        events,
-                        call,
-                        seenNs,
-                        (times, zeroNs) ->
-                                moves ? tracks(times, zeroNs, events.elapsedNs(call)) : List.of())
-                : null;
+        return tiles.of(
+                launched,
+                events,
+                call,
+                seenNs,
+                (times, zeroNs) ->
+                        moves ? tracks(times, zeroNs, events.elapsedNs(call)) : List.of());
     }
 
     /** Rows are pushed between when they are finished and the end of the call. */
@@ -373,9 +355,8 @@ public final class LinkedSums implements SumRun {
         List<Timeline.Track> tracks = new ArrayList<>();
         List<Span> finished = new ArrayList<>();
         for (Made made : sums.stream().flatMap(List::stream).toList()) {
-            long count = made.by().rows();
             finished.addAll(
-                    SumTimeline.spans(made.by(), rows, made.firstRow(), count, zeroNs, elapsedNs));
+                    DeviceTimeline.finished(made.by(), rows, made.firstRow(), zeroNs, elapsedNs));
         }
         if (!finished.isEmpty()) {
             tracks.add(new Timeline.Track("finish", finished));
@@ -407,6 +388,16 @@ public final class LinkedSums implements SumRun {
         return tracks;
     }
 
+    @Override
+    public List<Timeline.Track> tracks(long startNs) {
+        return List.of();
+    }
+
+    @Override
+    public List<FailureReport.Sent> sent(int call) {
+        return List.of();
+    }
+
     public DevicePeers peers() {
         return peers;
     }
@@ -431,12 +422,7 @@ public final class LinkedSums implements SumRun {
     }
 
     @Override
-    public DeviceMatrix product(int index) {
-        return results.get(index);
-    }
-
-    @Override
     public void close() {
-        SumRun.closeAll(owned);
+        DeviceRun.closeAll(owned);
     }
 }

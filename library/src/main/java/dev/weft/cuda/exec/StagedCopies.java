@@ -246,6 +246,11 @@ public final class StagedCopies implements Copies {
     }
 
     @Override
+    public boolean areTracked() {
+        return true;
+    }
+
+    @Override
     public List<Timeline.Track> tracks(long startNs) {
         return lanes.tracks(startNs);
     }

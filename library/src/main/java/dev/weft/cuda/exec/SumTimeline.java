@@ -1,7 +1,6 @@
 package dev.weft.cuda.exec;
 
 import dev.weft.cuda.exec.SumCopyList.Move;
-import dev.weft.cuda.kernel.ArrivalTimes;
 import dev.weft.cuda.kernel.DeviceEpilogue;
 import dev.weft.cuda.kernel.GatedKernel;
 import dev.weft.cuda.kernel.GatedProduct;
@@ -12,7 +11,6 @@ import dev.weft.op.Timeline.Span;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.Shards;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.Comparator;
 import java.util.List;
 
@@ -29,7 +27,6 @@ final class SumTimeline implements AutoCloseable {
     private final Chunks chunks;
     private final SumCopyList list;
     private final DeviceTimeline tiles;
-    private final boolean kept = TileTimes.areKept();
     private final boolean tellsCopies;
 
     /** By copy, spans without times; those of late copies come last. */
@@ -37,15 +34,15 @@ final class SumTimeline implements AutoCloseable {
 
     private final List<Span> out;
     private final List<Move> sent = new ArrayList<>();
-    private final List<ArrivalTimes> arrivals = new ArrayList<>();
     private final List<Made> made = new ArrayList<>();
 
     /**
      * Rows that a kernel adds or rounds.
      *
+     * @param row the first one in C
      * @param sent whether they are sent after that
      */
-    private record Made(long row, long rows, boolean sent, DeviceEpilogue.Rows by) {}
+    private record Made(long row, boolean sent, DeviceEpilogue.Rows by) {}
 
     /**
      * What copies did in a call, since its begin.
@@ -64,7 +61,7 @@ final class SumTimeline implements AutoCloseable {
         this.rank = rank;
         this.chunks = chunks;
         this.list = list;
-        this.tellsCopies = kept && !staged;
+        this.tellsCopies = !staged;
         this.in = list.in().stream().map(this::span).toList();
         list.leaving().forEach(sent::add);
         this.out = tellsCopies ? sent.stream().map(this::span).toList() : List.of();
@@ -98,22 +95,20 @@ final class SumTimeline implements AutoCloseable {
     }
 
     /** Has a product note when the sums come that it waits for, if its kernel can. */
-    void watch(int number, GatedProduct product, GatedKernel kernel) {
+    void watch(int number, GatedProduct product) {
         int[] awaited =
                 list.in().stream()
                         .filter(move -> move.product() == number && list.isMultiplied(move))
                         .mapToInt(Move::word)
                         .toArray();
-        boolean watches = tellsCopies && kernel.kind() == GatedKernel.Kind.HOPPER;
-        if (watches && awaited.length > 0) {
-            arrivals.add(new ArrivalTimes(List.of(awaited)));
-            product.watch(arrivals.getLast());
+        if (tellsCopies) {
+            tiles.watch(product, List.of(awaited));
         }
     }
 
     /** Rows that every call adds or rounds. */
-    void makes(long row, long rows, boolean thenSent, DeviceEpilogue.Rows by) {
-        made.add(new Made(row, rows, thenSent, by));
+    void makes(long row, boolean thenSent, DeviceEpilogue.Rows by) {
+        made.add(new Made(row, thenSent, by));
     }
 
     /**
@@ -123,14 +118,12 @@ final class SumTimeline implements AutoCloseable {
      */
     Timeline of(
             List<GatedProduct> launched, CallEvents events, int call, Moved moved, long seenNs) {
-        return kept
-                ? tiles.of(
-                        launched,
-                        events,
-                        call,
-                        seenNs,
-                        (times, zeroNs) -> tracks(times, zeroNs, events.elapsedNs(call), moved))
-                : null;
+        return tiles.of(
+                launched,
+                events,
+                call,
+                seenNs,
+                (times, zeroNs) -> tracks(times, zeroNs, events.elapsedNs(call), moved));
     }
 
     private List<Timeline.Track> tracks(
@@ -138,7 +131,8 @@ final class SumTimeline implements AutoCloseable {
         List<Span> finished = new ArrayList<>();
         long addedNs = 0;
         for (Made one : made) {
-            List<Span> spans = spans(one.by(), shards(), one.row(), one.rows(), zeroNs, elapsedNs);
+            List<Span> spans =
+                    DeviceTimeline.finished(one.by(), shards(), one.row(), zeroNs, elapsedNs);
             finished.addAll(spans);
             if (one.sent() && !spans.isEmpty()) {
                 addedNs = Math.max(addedNs, spans.getFirst().endNs());
@@ -147,10 +141,7 @@ final class SumTimeline implements AutoCloseable {
         finished.sort(Comparator.comparingLong(Span::startNs));
         List<Timeline.Track> tracks = new ArrayList<>();
         if (tellsCopies && moved != null) {
-            long[] come = new long[list.origins().size()];
-            Arrays.fill(come, -1);
-            times.forEach(one -> one.addArrivals(come));
-            arrivals.forEach(one -> one.read(zeroNs, come));
+            long[] come = tiles.arrivals(times, zeroNs);
             add(new Timeline.Track("copies-in", in(come, moved)), tracks);
             add(new Timeline.Track("copies-out", out(times, come, addedNs, moved)), tracks);
         }
@@ -170,7 +161,7 @@ final class SumTimeline implements AutoCloseable {
 
     private List<Span> in(long[] come, Moved moved) {
         int[] flags = list.in().stream().mapToInt(Move::word).toArray();
-        return CopyTimes.inOrder(in, flags, come, moved.fromNs(), moved.inNs());
+        return DeviceTimeline.inOrder(in, flags, come, moved.fromNs(), moved.inNs());
     }
 
     /** They moved between when the first could leave and when the last had left. */
@@ -191,37 +182,8 @@ final class SumTimeline implements AutoCloseable {
                 .toList();
     }
 
-    /**
-     * Rows of C that a kernel has made, a span for each shard; none if it ran in an earlier call.
-     *
-     * @param zeroNs the call's begin, by the device's clock
-     */
-    static List<Span> spans(
-            DeviceEpilogue.Rows by,
-            Shards shards,
-            long row,
-            long rows,
-            long zeroNs,
-            long elapsedNs) {
-        long[] busy = by.busyNs();
-        List<Span> spans = new ArrayList<>();
-        for (int r = 0; busy[0] >= zeroNs && r < shards.ranks(); r++) {
-            long first = Math.max(row, shards.firstRow(r));
-            long end = Math.min(row + rows, shards.firstRow(r) + shards.rows(r));
-            if (first < end) {
-                long inShard = first - shards.firstRow(r);
-                // The begin is read to a few microseconds.
-                long untilNs = Math.min(Math.max(busy[0], busy[1]) - zeroNs, elapsedNs);
-                long fromNs = Math.min(busy[0] - zeroNs, untilNs);
-                spans.add(Span.local(Kind.COMPUTE, r, r, inShard, end - first, fromNs, untilNs));
-            }
-        }
-        return spans;
-    }
-
     @Override
     public void close() {
         tiles.close();
-        arrivals.forEach(ArrivalTimes::close);
     }
 }

@@ -3,6 +3,7 @@ package dev.weft.cuda.op;
 import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.Gpu;
 import dev.weft.cuda.GpuStream;
+import dev.weft.cuda.exec.CopyStreams;
 import dev.weft.cuda.exec.CudaEngine;
 import dev.weft.cuda.exec.DeviceOperands;
 import dev.weft.cuda.kernel.DeviceEpilogue;
@@ -42,6 +43,7 @@ public final class CudaAllGatherMatmulBuilder
     private Duration deadline = Duration.ofSeconds(30);
     private boolean staged;
     private UnaryOperator<DeviceProduct> wrapper = UnaryOperator.identity();
+    private CopyStreams.Hook hook = CopyStreams.Hook.NONE;
 
     CudaAllGatherMatmulBuilder(Fabric fabric, Gpu gpu, int rank) {
         super(fabric == null ? 0 : fabric.size());
@@ -140,6 +142,12 @@ public final class CudaAllGatherMatmulBuilder
         return this;
     }
 
+    /** For tests, which hold copies back. */
+    CudaAllGatherMatmulBuilder copies(CopyStreams.Hook with) {
+        this.hook = with;
+        return this;
+    }
+
     private boolean isStaged() {
         return fabric != null && fabric.size() > 1 && (staged || !fabric.sharesMemory());
     }
@@ -174,7 +182,8 @@ public final class CudaAllGatherMatmulBuilder
                         WaitTime.nanoseconds(deadline),
                         operands,
                         productType(wanted),
-                        wrapper);
+                        wrapper,
+                        hook);
         DeviceOperands shared = new DeviceOperands();
         try (GpuStream stream = GpuStream.create()) {
             long m = wanted.shards().totalRows();
@@ -195,13 +204,11 @@ public final class CudaAllGatherMatmulBuilder
                 shared.finish();
             }
             if (wanted.plans() != null || wanted.algorithm() != Algorithm.AUTO) {
-                return factory.operator(planning, wanted.algorithm(), shared)
-                        .adopt(shared, List.of());
+                return adopt(factory.operator(planning, wanted.algorithm(), shared), shared);
             }
             if (wanted.gathersOnly()) {
                 // With nothing to multiply meanwhile, each rank gets what it lacks.
-                return factory.operator(planning, Algorithm.MESH_PULL, shared)
-                        .adopt(shared, List.of());
+                return adopt(factory.operator(planning, Algorithm.MESH_PULL, shared), shared);
             }
             String settings =
                     "%s %s %s %s %s".formatted(gpu.name(), engine, isStaged(), rank, steps.text());
@@ -218,11 +225,17 @@ public final class CudaAllGatherMatmulBuilder
                     choice.prepared() == null
                             ? factory.operator(planning, choice.chosen().algorithm(), shared)
                             : choice.prepared();
-            return operator.adopt(shared, choice.candidates());
+            operator.adopt(List.of(shared), choice.candidates());
+            return operator;
         } catch (RuntimeException | Error e) {
             shared.close();
             throw e;
         }
+    }
+
+    private static CudaAllGatherMatmul adopt(CudaAllGatherMatmul operator, DeviceOperands shared) {
+        operator.adopt(List.of(shared), List.of());
+        return operator;
     }
 
     /** K of a B with scales. */

@@ -8,13 +8,13 @@ import dev.weft.cuda.exec.CallEvents;
 import dev.weft.cuda.exec.Copies;
 import dev.weft.cuda.exec.CopyList;
 import dev.weft.cuda.exec.CopyStreams;
-import dev.weft.cuda.exec.CopyTimes;
 import dev.weft.cuda.exec.CudaBuffers;
 import dev.weft.cuda.exec.CudaEngine;
 import dev.weft.cuda.exec.DeviceLayout;
 import dev.weft.cuda.exec.DeviceOperands;
 import dev.weft.cuda.exec.DevicePeers;
 import dev.weft.cuda.exec.DeviceTimeline;
+import dev.weft.cuda.exec.GatherRun;
 import dev.weft.cuda.exec.HostPeers;
 import dev.weft.cuda.exec.LaneCounters;
 import dev.weft.cuda.exec.Launches;
@@ -56,6 +56,7 @@ import java.util.stream.LongStream;
  * @param staged whether rows travel through the ranks' host memory
  * @param productType of the products, before an epilogue
  * @param wrapper puts what tests hold products back with around each of them
+ * @param hook what tests hold copies back with
  */
 record CudaAllGatherMatmulFactory(
         Transport fabric,
@@ -66,7 +67,8 @@ record CudaAllGatherMatmulFactory(
         long deadlineNs,
         List<DeviceOperands.Side> operands,
         DType productType,
-        UnaryOperator<DeviceProduct> wrapper) {
+        UnaryOperator<DeviceProduct> wrapper,
+        CopyStreams.Hook hook) {
 
     /** An operator with memory of its own, but for its operands. Collective. */
     CudaAllGatherMatmul operator(
@@ -169,27 +171,37 @@ record CudaAllGatherMatmulFactory(
             made.push(events);
             List<List<DeviceMatrix>> results = results(wanted, shared, peers);
             GatedKernel kernel = kernels.isEmpty() ? null : kernels.getFirst();
-            CopyTimes copyTimes =
-                    new CopyTimes(
-                            shards,
-                            list,
-                            wanted.aType().bytes(),
-                            !staged,
-                            kernel,
-                            arrives && !products.isEmpty() ? products.getFirst() : null);
-            made.push(copyTimes);
-            DeviceTimeline timeline = new DeviceTimeline(rank, copyTimes.owners(), kernel);
+            DeviceTimeline timeline = new DeviceTimeline(rank, list.owners(shards), kernel);
             made.push(timeline);
+            if (arrives && !products.isEmpty() && !staged) {
+                timeline.watch(products.getFirst(), list.arrivingFlags());
+            }
             if (fabric != null) {
                 fabric.barrier();
             }
+            GatherRun run =
+                    new GatherRun(
+                            form(wanted, plan, results != null),
+                            new GatherRun.Parts(
+                                    list, engine, buffers, shared, copies, products, ready,
+                                    launches, timeline),
+                            peers);
             return new CudaAllGatherMatmul(
-                    gpu, fabric, all, plan, steps, engine, buffers, shared, peers, copies, products,
-                    ready, launches, results, events, timeline, copyTimes);
+                    gpu, fabric, all, plan, steps, engine, buffers, peers, events, run, results);
         } catch (RuntimeException | Error e) {
             CudaAllGatherMatmulBuilder.closeAll(made, e);
             throw e;
         }
+    }
+
+    private static GatherRun.Form form(Description wanted, RankPlan plan, boolean sharesResults) {
+        boolean inPlace = plan.storage() == RankPlan.Storage.IN_PLACE;
+        return new GatherRun.Form(
+                inPlace,
+                plan.pacing().gatherFirst(),
+                plan.storage() == RankPlan.Storage.GATHERED || inPlace && plan.ranks() == 1,
+                sharesResults,
+                wanted.aType().bytes());
     }
 
     /** By B; none for cuBLAS. Collective. */
@@ -393,7 +405,7 @@ record CudaAllGatherMatmulFactory(
                     gpu, through, host, steps, list, plan.chunks(), layout, awaited, productNs);
         }
         return new CopyStreams(
-                peers, layout, list, launches, counters, awaited, together, deadlineNs);
+                peers, layout, list, launches, counters, awaited, together, deadlineNs, hook);
     }
 
     /** The largest of all ranks' numbers: what ranks show each other must be laid out alike. */

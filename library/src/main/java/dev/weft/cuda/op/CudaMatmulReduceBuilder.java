@@ -185,7 +185,9 @@ public final class CudaMatmulReduceBuilder
                             candidates,
                             new OperatorTrial<>(
                                     one -> operator(wanted, order, one), a -> fill(a, stream)));
-            return choice.prepared().among(choice.candidates());
+            CudaMatmulReduce operator = choice.prepared();
+            operator.adopt(List.of(), choice.candidates());
+            return operator;
         }
     }
 
@@ -346,7 +348,6 @@ public final class CudaMatmulReduceBuilder
             SumRun.Factors factors =
                     new SumRun.Factors(
                             kernels,
-                            partType,
                             List.of(buffers.gathered(0), buffers.gathered(1)),
                             sides.sides(),
                             given.stream().map(DeviceOperands.Side::transposed).toList(),
@@ -359,7 +360,6 @@ public final class CudaMatmulReduceBuilder
                             plans,
                             steps,
                             wanted.inner(),
-                            wanted.all(),
                             factors,
                             finish,
                             buffers,
@@ -397,7 +397,6 @@ public final class CudaMatmulReduceBuilder
     private SumRun.Finish finish(Sums wanted, Deque<AutoCloseable> made) {
         EpilogueSteps steps = epilogueSteps();
         Shards rows = wanted.rows();
-        long firstRow = wanted.all() ? 0 : rows.firstRow(rank);
         long count = wanted.all() ? rows.totalRows() : rows.rows(rank);
         EpilogueSteps none = new EpilogueSteps("", List.of(), List.of(), null, 0);
         DeviceEpilogue adding = new DeviceEpilogue(gpu, none, count);
@@ -407,8 +406,7 @@ public final class CudaMatmulReduceBuilder
             epilogue = new DeviceEpilogue(gpu, steps, count);
             made.push(epilogue);
         }
-        return new SumRun.Finish(
-                adding, epilogue, steps.joins(), wanted.outType(), firstRow, count);
+        return new SumRun.Finish(adding, epilogue, steps.joins(), wanted.outType(), count);
     }
 
     /**

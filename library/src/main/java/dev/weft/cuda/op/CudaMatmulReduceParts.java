@@ -35,7 +35,6 @@ import java.util.stream.IntStream;
  * @param fabric null if the peers are host memory
  * @param steps what all ranks do
  * @param inner how K is spread over the ranks
- * @param all whether every rank gets all rows
  * @param made what is to be closed if preparing fails, the latest first
  */
 record CudaMatmulReduceParts(
@@ -45,7 +44,6 @@ record CudaMatmulReduceParts(
         List<RankPlan> plans,
         List<StepPlan> steps,
         Shards inner,
-        boolean all,
         SumRun.Factors factors,
         SumRun.Finish finish,
         CudaBuffers buffers,
@@ -149,9 +147,11 @@ record CudaMatmulReduceParts(
             // Nobody reads what a peer has before all are there.
             fabric.barrier();
         }
-        return new CudaMatmulReduce(
-                gpu, fabric, plans, plan(), steps, all, finish, buffers, peers, sums, memory,
-                events);
+        CudaMatmulReduce operator =
+                new CudaMatmulReduce(
+                        gpu, fabric, plans, plan(), steps, buffers, peers, events, sums);
+        operator.adopt(memory, List.of());
+        return operator;
     }
 
     /** Multiply-adds of a call, twice. */

@@ -6,6 +6,7 @@ import dev.weft.cuda.GpuStream;
 import dev.weft.cuda.exec.CallEvents;
 import dev.weft.cuda.exec.CudaBuffers;
 import dev.weft.cuda.exec.DevicePeers;
+import dev.weft.cuda.exec.DeviceRun;
 import dev.weft.cuda.exec.HostSteps;
 import dev.weft.cuda.exec.Peers;
 import dev.weft.exec.host.CallReport;
@@ -14,10 +15,15 @@ import dev.weft.fabric.FailureReport;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.op.Operator;
 import dev.weft.op.Result;
+import dev.weft.op.Timeline;
 import dev.weft.plan.RankPlan;
+import dev.weft.plan.Shards;
+import dev.weft.plan.step.Step;
 import dev.weft.plan.step.StepPlan;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 
 /**
  * What operators on GPUs have in common: a call queues its work on the caller's stream and returns,
@@ -33,8 +39,18 @@ abstract sealed class CudaOperator extends Operator<DeviceMatrix>
     /** Null unless the peers are ranks that reach each other's GPUs. */
     final DevicePeers linked;
 
-    final HostSteps steps;
-    final CallEvents events;
+    private final HostSteps hostSteps;
+    private final CallEvents events;
+    private final DeviceRun run;
+
+    /** Whether products come first, and sums over ranks after them; otherwise a gather is first. */
+    private final boolean sums;
+
+    private final Outcome outcome = new Outcome();
+
+    /** What peers may have read, and what was used to prepare: closed last. */
+    private final List<AutoCloseable> memory = new ArrayList<>();
+
     private final Transport fabric;
     private final CallReport report;
     private final GpuStream ownStream = GpuStream.create();
@@ -43,6 +59,7 @@ abstract sealed class CudaOperator extends Operator<DeviceMatrix>
      * Takes ownership of all arguments, and closes them.
      *
      * @param fabric null if the peers are host memory
+     * @param sums whether products are summed over ranks; otherwise rows are gathered for them
      * @param mostUnderWay calls that may have been started and not awaited
      */
     CudaOperator(
@@ -54,6 +71,8 @@ abstract sealed class CudaOperator extends Operator<DeviceMatrix>
             CudaBuffers buffers,
             Peers peers,
             CallEvents events,
+            DeviceRun run,
+            boolean sums,
             int mostUnderWay) {
         super(plans, plan, stepPlans, peers.worldRank(plan.rank()), mostUnderWay);
         this.gpu = gpu;
@@ -61,8 +80,10 @@ abstract sealed class CudaOperator extends Operator<DeviceMatrix>
         this.buffers = buffers;
         this.peers = peers;
         this.linked = peers instanceof DevicePeers devices ? devices : null;
-        this.steps = peers.steps();
+        this.hostSteps = peers.steps();
         this.events = events;
+        this.run = run;
+        this.sums = sums;
         this.report = new CallReport(plan.rank(), plan.ranks(), peers::worldRank, new LatestCall());
     }
 
@@ -74,40 +95,37 @@ abstract sealed class CudaOperator extends Operator<DeviceMatrix>
                         + " prepare anew)");
     }
 
-    /** The place of A in calls of this parity. */
-    abstract DeviceMatrix place(int parity);
+    /** Takes ownership of memory, and notes what auto chose this operator from. */
+    final void adopt(List<? extends AutoCloseable> used, List<dev.weft.search.Candidate> all) {
+        memory.addAll(used);
+        chosenFrom(all);
+    }
 
-    /** Refuses an A of another shape or type. */
-    abstract void checkFits(DeviceMatrix shard);
+    /** Thread blocks of the product's grid; 0 if a library chooses, or nothing is multiplied. */
+    @Override
+    public final int computeWorkers() {
+        return run.blocks();
+    }
 
-    /** A call is about to be queued; wrong operands are refused here. */
-    abstract void beginCall();
+    /** Copies that a call of this rank issues. */
+    public final int copiesPerCall() {
+        return run.copies();
+    }
 
-    /** Whether peers may still read the previous results when a call starts. */
-    abstract boolean sharesResults();
-
-    /** Whether peers may still read what the call before has left in this rank's memory. */
-    abstract boolean isReadAfter(int call);
-
-    /** Queues a call whose A is in its place, and which every rank has announced. */
-    abstract void run(int call, View view, GpuStream stream);
-
-    /** Keeps the times of a call that has ended. */
-    abstract void ended(int call);
-
-    abstract List<FailureReport.Sent> sent();
-
-    abstract void closeParts();
-
-    /** What peers may have read: closed once no peer does. */
-    abstract void closeMemory();
+    /**
+     * The place of the result with B number {@code index}, for work that is queued behind a call
+     * before it has ended; holds until the next call's product.
+     */
+    public final DeviceMatrix product(int index) {
+        return run.product(index);
+    }
 
     /** What an error reports about the latest call. */
     private final class LatestCall implements CallReport.Call {
 
         @Override
         public String operator() {
-            return steps == null ? "" : steps.name();
+            return hostSteps == null ? "" : hostSteps.name();
         }
 
         @Override
@@ -122,7 +140,7 @@ abstract sealed class CudaOperator extends Operator<DeviceMatrix>
 
         @Override
         public boolean isStarted(int rank, int number) {
-            return steps == null || steps.isAnnounced(rank, number);
+            return hostSteps == null || hostSteps.isAnnounced(rank, number);
         }
 
         @Override
@@ -132,7 +150,7 @@ abstract sealed class CudaOperator extends Operator<DeviceMatrix>
 
         @Override
         public List<FailureReport.Sent> sent() {
-            return CudaOperator.this.sent();
+            return run.sent(started());
         }
     }
 
@@ -147,13 +165,13 @@ abstract sealed class CudaOperator extends Operator<DeviceMatrix>
         gpu.bind();
         if (linked != null) {
             try {
-                linked.awaitUnread(started() - 1, sharesResults());
+                linked.awaitUnread(started() - 1, run.sharesResults());
             } catch (RuntimeException e) {
                 failed(e);
                 throw withReport(e);
             }
         }
-        return place((started() + 1) & 1);
+        return run.input((started() + 1) & 1);
     }
 
     /** Queues a call on a stream of the operator's own: see the other {@code start}. */
@@ -182,7 +200,7 @@ abstract sealed class CudaOperator extends Operator<DeviceMatrix>
             throw new IllegalStateException(
                     "a call is under way, and one of the two only measures: await it first");
         }
-        beginCall();
+        run.prepare();
         gpu.bind();
         try {
             queue(shard, stream, view);
@@ -193,6 +211,18 @@ abstract sealed class CudaOperator extends Operator<DeviceMatrix>
             throw withReport(e);
         }
         return pending();
+    }
+
+    private void checkFits(DeviceMatrix a) {
+        DeviceMatrix place = run.input(0);
+        if (a.rows() != place.rows() || a.cols() != place.cols() || a.dtype() != place.dtype()) {
+            throw new IllegalArgumentException(
+                    "A of rank %d is %s: expected %s"
+                            .formatted(
+                                    peers.worldRank(plan().rank()),
+                                    a.describe(),
+                                    place.describe()));
+        }
     }
 
     /** Marks the end of what a failed call has queued: closing waits for it. */
@@ -212,9 +242,9 @@ abstract sealed class CudaOperator extends Operator<DeviceMatrix>
         }
         events.begin(call, stream);
         if (linked != null) {
-            linked.awaitReuse(call, isReadAfter(call - 1), stream);
+            linked.awaitReuse(call, run.isReadAfter(view(call - 1)), stream);
         }
-        DeviceMatrix place = place(call & 1);
+        DeviceMatrix place = run.input(call & 1);
         if (shard.address() != place.address() && shard.rows() > 0) {
             place.copyFrom(shard, stream);
         }
@@ -222,15 +252,15 @@ abstract sealed class CudaOperator extends Operator<DeviceMatrix>
         if (linked != null) {
             linked.rowsAreThere(call, stream);
         }
-        if (steps != null) {
-            steps.announce(call);
+        if (hostSteps != null) {
+            hostSteps.announce(call);
         }
-        run(call, view, stream);
+        run.run(call, view, stream, events);
         if (linked != null) {
             linked.ended(call, stream);
         }
-        if (steps != null) {
-            steps.queued(call);
+        if (hostSteps != null) {
+            hostSteps.queued(call);
         }
     }
 
@@ -243,11 +273,11 @@ abstract sealed class CudaOperator extends Operator<DeviceMatrix>
     @Override
     protected final void awaitEnd(int call) {
         gpu.bind();
-        if (steps != null) {
-            steps.awaitQueued(call);
+        if (hostSteps != null) {
+            hostSteps.awaitQueued(call);
         }
         events.await(call, started());
-        ended(call);
+        outcome.ended(call);
     }
 
     @Override
@@ -278,13 +308,112 @@ abstract sealed class CudaOperator extends Operator<DeviceMatrix>
         gpu.bind();
         events.drain(started(), hasFailed());
         boolean unread = peers.awaitRelease(hasFailed());
-        closeParts();
+        run.close();
         events.close();
         ownStream.close();
         if (unread) {
             peers.close();
             buffers.close();
-            closeMemory();
+            DeviceRun.closeAll(memory);
+        }
+    }
+
+    @Override
+    protected final Result<DeviceMatrix> result() {
+        return outcome;
+    }
+
+    /** What a call gave; one for all calls. */
+    private final class Outcome implements Result<DeviceMatrix> {
+
+        private int call;
+        private long endNs;
+        private long elapsedNs;
+
+        /** When the first part had ended, if gather or sums, and products, are not overlapped. */
+        private long firstNs;
+
+        private void ended(int awaited) {
+            call = awaited;
+            endNs = System.nanoTime();
+            elapsedNs = events.elapsedNs(call);
+            boolean sequential = plan().pacing().gatherFirst() && view(call) == View.PIPELINED;
+            firstNs = sequential ? events.firstNs(call) : 0;
+        }
+
+        @Override
+        public DeviceMatrix product(int index) {
+            return run.product(index);
+        }
+
+        @Override
+        public Optional<DeviceMatrix> gathered() {
+            return run.gathered();
+        }
+
+        @Override
+        public long elapsedNs() {
+            return elapsedNs;
+        }
+
+        /** What the gather took, or the sums after the product, if nothing overlaps; else 0. */
+        @Override
+        public long gatherNs() {
+            return sums && firstNs > 0 ? elapsedNs - firstNs : firstNs;
+        }
+
+        /**
+         * What was measured on the device, and what threads of the host did. If another call was
+         * started behind this one, or a library multiplies, only the begin and the end are known
+         * and, if nothing overlaps, the time in between.
+         */
+        @Override
+        public Timeline timeline() {
+            boolean latest = call == started();
+            Timeline measured =
+                    latest ? run.timeline(call, view(call), events, firstNs, endNs) : null;
+            long startNs = measured == null ? endNs - elapsedNs : measured.startNs();
+            List<Timeline.Track> tracks = new ArrayList<>();
+            if (latest) {
+                // A later call would have left its spans there instead.
+                tracks.addAll(run.tracks(startNs));
+            }
+            tracks.addAll(measured == null ? estimated() : measured.tracks());
+            return new Timeline(plan().rank(), startNs, elapsedNs, tracks);
+        }
+
+        private List<Timeline.Track> estimated() {
+            Shards shards = plan().chunks().shards();
+            long all = sums ? run.product(0).rows() : shards.totalRows();
+            long moved = sums ? all : all - shards.rows(plan().rank());
+            // The first part ends here, if nothing overlaps, and the second one begins.
+            long untilNs = firstNs > 0 ? firstNs : elapsedNs;
+            List<Timeline.Track> tracks = new ArrayList<>();
+            if (run.copies() > 0) {
+                long fromNs = sums ? firstNs : 0;
+                long endNs = sums ? elapsedNs : untilNs;
+                tracks.add(track("copies", Timeline.Kind.TRANSFER, moved, fromNs, endNs));
+            }
+            if (multiplies()) {
+                long fromNs = sums ? 0 : firstNs;
+                long endNs = sums ? untilNs : elapsedNs;
+                tracks.add(track("compute", Timeline.Kind.COMPUTE, all, fromNs, endNs));
+            }
+            return tracks;
+        }
+
+        private boolean multiplies() {
+            return steps().get(plan().rank()).workers().stream()
+                    .flatMap(worker -> worker.steps().stream())
+                    .anyMatch(step -> step instanceof Step.Multiply m && m.into().cols() > 0);
+        }
+
+        private Timeline.Track track(
+                String name, Timeline.Kind kind, long rows, long startNs, long finishNs) {
+            int rank = plan().rank();
+            return new Timeline.Track(
+                    name,
+                    List.of(Timeline.Span.local(kind, rank, rank, 0, rows, startNs, finishNs)));
         }
     }
 }

@@ -177,6 +177,6 @@ class DeviceTimelineTest {
                         compute(1, 256, 400, 700).asEstimated(),
                         compute(1, 384, 400, 700),
                         compute(1, 512, 700, 800).asEstimated()),
-                CopyTimes.inOrder(untimed, line(0, 5), ends, 10, 800));
+                DeviceTimeline.inOrder(untimed, line(0, 5), ends, 10, 800));
     }
 }

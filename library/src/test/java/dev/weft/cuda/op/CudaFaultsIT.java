@@ -60,12 +60,12 @@ class CudaFaultsIT {
     }
 
     /** Lets a fault happen to the copies that the victim issues in one call. */
-    private record Injection(Fault fault, boolean last, int copies, AtomicInteger issued)
+    private record Injection(Fault fault, boolean last, AtomicInteger copies, AtomicInteger issued)
             implements CopyStreams.Hook {
 
         private boolean isNow() {
-            int first = (FAULT_CALL - 1) * copies;
-            return issued.get() == first + (last ? copies - 1 : 0);
+            int first = (FAULT_CALL - 1) * copies.get();
+            return issued.get() == first + (last ? copies.get() - 1 : 0);
         }
 
         @Override
@@ -161,16 +161,20 @@ class CudaFaultsIT {
             boolean last,
             long[] startNs) {
         int rank = fabric.rank();
+        AtomicInteger copies = new AtomicInteger();
+        CopyStreams.Hook hook =
+                rank == VICTIM
+                        ? new Injection(fault, last, copies, new AtomicInteger())
+                        : CopyStreams.Hook.NONE;
         try (CudaAllGatherMatmul op =
                         problem.describe(CudaAllGatherMatmul.on(fabric, gpu))
+                                .copies(hook)
                                 .algorithm(algorithm)
                                 .deadline(DEADLINE)
                                 .prepare();
                 DeviceCheck check = new DeviceCheck(gpu);
                 GpuStream stream = GpuStream.create()) {
-            if (rank == VICTIM) {
-                op.hook(new Injection(fault, last, op.copiesPerCall(), new AtomicInteger()));
-            }
+            copies.set(op.copiesPerCall());
             DeviceMatrix a = DeviceProblem.upload(problem.a(), stream);
             DeviceMatrix b = DeviceProblem.upload(problem.b(), stream);
             for (int call = 1; call <= 3; call++) {

@@ -17,6 +17,7 @@ import dev.weft.ffi.CudaModules;
 import dev.weft.tensor.DType;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.function.IntSupplier;
 
 /** Holds streams back, by a kernel of one block, until the host lets them go; 20 s at most. */
 final class Hold implements AutoCloseable {
@@ -70,11 +71,11 @@ final class Hold implements AutoCloseable {
     }
 
     /** The counter behind a lane's copy of this flag waits, and all that follows. */
-    CopyStreams.Hook beforeCounterOf(int flag) {
+    CopyStreams.Hook beforeCounterOf(IntSupplier flag) {
         return new CopyStreams.Hook() {
             @Override
             public void beforeCounter(Copy copy, GpuStream lane) {
-                if (copy.flag() == flag) {
+                if (copy.flag() == flag.getAsInt()) {
                     queue(lane);
                 }
             }

@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.Gpu;
 import dev.weft.cuda.GpuStream;
+import dev.weft.cuda.exec.CopyStreams;
 import dev.weft.cuda.kernel.DeviceCheck;
 import dev.weft.cuda.kernel.PinnedBuffer;
 import dev.weft.fabric.Fabric;
@@ -310,6 +311,7 @@ class PingPongRingIT {
                                                 .pingPong(lanes)
                                                 .splitsPerRank(lanes)
                                                 .prepare();
+                                Flags flags = new Flags(op);
                                 GpuStream stream = GpuStream.create()) {
                             op.nextShard().upload(problem.shard(rank), stream);
                             fabric.barrier();
@@ -319,10 +321,12 @@ class PingPongRingIT {
                                     int number = chunk;
                                     for (int step = 1; step <= 2; step++) {
                                         int source = Math.floorMod(rank - step, ranks);
-                                        await("step " + step, () -> op.hasArrived(source, number));
+                                        await(
+                                                "step " + step,
+                                                () -> flags.haveCome(source, number, 1));
                                     }
                                     int third = Math.floorMod(rank - 3, ranks);
-                                    assertFalse(op.hasArrived(third, chunk));
+                                    assertFalse(flags.haveCome(third, chunk, 1));
                                 }
                                 assertFalse(pending.isDone());
                                 fabric.barrier();
@@ -378,16 +382,18 @@ class PingPongRingIT {
             world.run(
                     fabric -> {
                         gpu.bind();
+                        CopyStreams.Hook held =
+                                fabric.rank() == 0
+                                        ? hold.beforeCopiesOf(source)
+                                        : CopyStreams.Hook.NONE;
                         try (CudaAllGatherMatmul op =
                                         problem.describe(CudaAllGatherMatmul.on(fabric, gpu))
+                                                .copies(held)
                                                 .pingPong(lanes)
                                                 .splitsPerRank(lanes)
                                                 .prepare();
                                 GpuStream stream = GpuStream.create()) {
                             op.nextShard().upload(problem.shard(fabric.rank()), stream);
-                            if (fabric.rank() == 0) {
-                                op.hook(hold.beforeCopiesOf(source));
-                            }
                             heldCall(fabric, op, golden, source, hold);
                             assertBits(golden, op, stream);
                             if (fabric.rank() == 0) {

@@ -21,6 +21,7 @@ import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
 import java.time.Duration;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
@@ -54,10 +55,12 @@ class SummaryCudaIT {
             world.run(
                     fabric -> {
                         gpu.bind();
+                        AtomicInteger held = new AtomicInteger(-1);
                         try (GpuStream stream = GpuStream.create();
                                 DeviceCheck check = new DeviceCheck(gpu);
                                 CudaAllGatherMatmul op =
                                         CudaAllGatherMatmul.on(fabric, gpu)
+                                                .copies(hold.beforeCounterOf(held::get))
                                                 .a(shards, DType.FP16)
                                                 .b(DeviceProblem.upload(problem.b(), stream))
                                                 .output(DType.FP32)
@@ -71,7 +74,7 @@ class SummaryCudaIT {
                             op.nextShard().upload(problem.shard(fabric.rank()), stream);
                             check.poison(op.product(0));
                             if (fabric.rank() == 1) {
-                                op.hook(hold.beforeCounterOf(lastOfRankOne(op).tag()));
+                                held.set(lastOfRankOne(op).tag());
                             }
                             fabric.barrier();
                             heldCall(fabric, op, golden, hold);
@@ -92,6 +95,7 @@ class SummaryCudaIT {
         long ownRows = chunks.shards().rows(0);
         long bytes = Matrix.contiguousBytes(golden.dtype(), golden.rows(), golden.cols());
         try (PinnedBuffer host = PinnedBuffer.allocate(bytes);
+                Flags flags = new Flags(op);
                 GpuStream looks = GpuStream.create()) {
             Matrix c = Matrix.of(host.segment(), golden.dtype(), golden.rows(), golden.cols());
             fabric.barrier();
@@ -102,7 +106,7 @@ class SummaryCudaIT {
                             "all chunks of rank 1",
                             () ->
                                     IntStream.range(0, count)
-                                            .allMatch(chunk -> op.hasArrived(1, chunk)));
+                                            .allMatch(chunk -> flags.haveCome(1, chunk, 1)));
                     PingPongRingIT.await(
                             "the product of the own rows",
                             () -> {
