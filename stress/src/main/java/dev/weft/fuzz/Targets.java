@@ -1,6 +1,6 @@
 package dev.weft.fuzz;
 
-import dev.weft.bench.cpu.FuzzedFigures;
+import dev.weft.bench.peers.Lab;
 import dev.weft.cli.run.FuzzedCommand;
 import dev.weft.fabric.FuzzedRendezvous;
 import dev.weft.ffi.MpiEnvironment;
@@ -78,8 +78,7 @@ final class Targets implements AutoCloseable {
         byte[] summed = resource("sums.json");
         return List.of(
                 file("run-record", List.of(run, simulated, summed), FuzzedRecord::show),
-                file("sweep-record", List.of(resource("sweep.json")), FuzzedRecord::show),
-                file("bench-figures", List.of(run, simulated), FuzzedFigures::read));
+                file("sweep-record", List.of(resource("sweep.json")), FuzzedRecord::show));
     }
 
     private List<Target> betweenProcesses() throws IOException {
@@ -124,7 +123,7 @@ final class Targets implements AutoCloseable {
                         in -> {
                             MpiEnvironment.of(environment(in));
                             FuzzedCommand.readEnvironment(environment(in));
-                            FuzzedFigures.readEnvironment(environment(in));
+                            Lab.of(environment(in));
                         }),
                 reader(
                         "rank-environment",

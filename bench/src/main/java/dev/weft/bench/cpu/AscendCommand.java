@@ -5,11 +5,13 @@ import dev.weft.bench.measure.BenchRow;
 import dev.weft.bench.measure.DeviceBench;
 import dev.weft.bench.measure.Figures;
 import dev.weft.bench.peers.BenchFolder;
+import dev.weft.bench.peers.ChildCommand;
 import dev.weft.cli.console.Console;
 import dev.weft.cli.console.JsonTarget;
 import dev.weft.cli.console.TextTable;
 import dev.weft.cli.console.Version;
 import dev.weft.cuda.Gpu;
+import dev.weft.report.RunRecord;
 import dev.weft.sim.Machine;
 import dev.weft.sim.Machines;
 import java.io.IOException;
@@ -178,7 +180,8 @@ public final class AscendCommand extends DeviceBench {
         String rounds = " --warmup %d --iterations %d".formatted(quick ? 1 : WARMUP, iterations());
         // Data and golden come on top of what the limit is for.
         Duration limit = Duration.ofSeconds(limitSeconds).plusMinutes(10);
-        return RunFigures.of(folder, limit, arguments + rounds).meanNs("pipelined") / 1e6;
+        RunRecord run = ChildCommand.run(folder, limit, arguments + rounds);
+        return run.views().pipelined().mean() / 1e3;
     }
 
     private static BenchRow benchRow(AscendRow row, Times times) {

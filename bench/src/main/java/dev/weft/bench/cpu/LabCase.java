@@ -11,6 +11,9 @@ import dev.weft.bench.peers.MpiProduct;
 import dev.weft.bench.peers.MpiProduct.Work;
 import dev.weft.bench.peers.MpiProgram;
 import dev.weft.bench.peers.SteppedProcess;
+import dev.weft.report.RunRecord;
+import dev.weft.report.Samples;
+import dev.weft.report.Views;
 import dev.weft.tune.Quantiles;
 import java.io.IOException;
 import java.util.ArrayList;
@@ -120,7 +123,7 @@ final class LabCase implements BenchCase {
                             settings.quick() ? 1 : 3,
                             settings.quick() ? 3 : 9);
             rate("none");
-            double productNs = weft(transfers, runs, shape).medianNs("computeOnly");
+            double productNs = ns(weft(transfers, runs, shape).views().computeOnly());
             for (double ratio : settings.quick() ? List.of(1.0) : RATIOS) {
                 double bits = 8 * transfers.bytes(shape, lab.hosts()) / PAYLOAD;
                 long kbit = Math.round(bits / (ratio * productNs * 1e-9) / 1000);
@@ -145,7 +148,7 @@ final class LabCase implements BenchCase {
             lab.rate(rate, settings.folder());
         }
 
-        private RunFigures weft(Transfers transfers, OverlapRuns runs, Shape shape)
+        private RunRecord weft(Transfers transfers, OverlapRuns runs, Shape shape)
                 throws IOException, InterruptedException {
             List<String> options = new ArrayList<>(transfers.options());
             options.add("--mpi-args");
@@ -157,25 +160,30 @@ final class LabCase implements BenchCase {
          * Hands over how much was hidden. What an order of sums sends is not what its sequential
          * view sends, so the parts are those of the algorithm itself, each alone.
          */
-        private double overlap(String name, RunFigures weft) {
-            double transfers = weft.medianNs("commOnly");
-            double product = weft.medianNs("computeOnly");
-            double pipelined = weft.medianNs("pipelined");
-            double sequential = weft.medianNs("sequential");
+        private double overlap(String name, RunRecord weft) {
+            Views views = weft.views();
+            double transfers = ns(views.commOnly());
+            double product = ns(views.computeOnly());
+            double pipelined = ns(views.pipelined());
+            double sequential = ns(views.sequential());
             double hidden = (transfers + product - pipelined) / Math.min(transfers, product);
             Map<String, Double> figures =
                     Figures.of("hosts", lab.hosts(), "transfersOverProduct", transfers / product);
             figures.putAll(Figures.of("commOnlyNs", transfers, "computeOnlyNs", product));
             figures.put("sequentialNs", sequential);
-            figures.put("sequentialCommNs", weft.medianNs("sequential/comm"));
-            figures.put("sequentialProductNs", weft.medianNs("sequential/compute"));
+            figures.put("sequentialCommNs", ns(views.sequentialComm()));
+            figures.put("sequentialProductNs", ns(views.sequentialCompute()));
             figures.put("pipelinedNs", pipelined);
-            figures.put("pipelinedSpreadNs", weft.spreadNs("pipelined"));
-            figures.put("progressCpu", weft.progressCpu());
+            figures.put("pipelinedSpreadNs", views.pipelined().spread() * 1e3);
+            figures.put("progressCpu", weft.execution().progressCpu());
             figures.putAll(Figures.of("hidden", hidden, "pass", hidden >= REQUIRED));
             String peer = mpi.implementation().label() + ", Weft's product";
             sink.row(new BenchRow(ITEM, name, peer, sequential / pipelined, figures));
             return pipelined;
+        }
+
+        private static double ns(Samples view) {
+            return view.median() * 1e3;
         }
 
         private void compare(

@@ -3,6 +3,8 @@ package dev.weft.bench.cpu;
 import dev.weft.bench.measure.BenchCase;
 import dev.weft.bench.measure.BenchRow;
 import dev.weft.bench.measure.SkippedException;
+import dev.weft.report.RunRecord;
+import dev.weft.report.Views;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.util.ArrayList;
@@ -49,11 +51,11 @@ final class OverlapCase implements BenchCase {
      * N. The product's time is taken as a straight line through two measured points: a part for
      * reading A, and so much per column.
      *
-     * @param gatherNs gathering A, at any N
-     * @param fewNs a product with few columns
-     * @param manyNs a product with many
+     * @param gatherUs gathering A, at any N
+     * @param fewUs a product with few columns
+     * @param manyUs a product with many
      */
-    record Sizes(double gatherNs, double fewNs, double manyNs) {
+    record Sizes(double gatherUs, double fewUs, double manyUs) {
 
         /** Columns that the engine multiplies in one go: other numbers of them waste some of it. */
         private static final long PANEL = 64;
@@ -66,25 +68,24 @@ final class OverlapCase implements BenchCase {
 
         /** The sequential operator is measured in every run, whatever the algorithm. */
         static Sizes measured(OverlapRuns runs) throws IOException, InterruptedException {
-            RunFigures few = runs.run(DIRECT, "threads", FEW_COLUMNS);
-            RunFigures many = runs.run(DIRECT, "threads", MANY_COLUMNS);
-            double gathersNs = few.medianNs("sequential/comm") + many.medianNs("sequential/comm");
+            Views few = runs.run(DIRECT, "threads", FEW_COLUMNS).views();
+            Views many = runs.run(DIRECT, "threads", MANY_COLUMNS).views();
             return new Sizes(
-                    gathersNs / 2,
-                    few.medianNs("sequential/compute"),
-                    many.medianNs("sequential/compute"));
+                    (few.sequentialComm().median() + many.sequentialComm().median()) / 2,
+                    few.sequentialCompute().median(),
+                    many.sequentialCompute().median());
         }
 
         /** N for gather : product of about {@code ratio}. */
         long columns(double ratio) {
             // Noise may not turn the line flat: a column costs at least a tenth of what it costs on
             // average.
-            double perColumnNs =
+            double perColumnUs =
                     Math.max(
-                            (manyNs - fewNs) / (MANY_COLUMNS - FEW_COLUMNS),
-                            0.1 * manyNs / MANY_COLUMNS);
-            double fixedNs = Math.max(0, manyNs - perColumnNs * MANY_COLUMNS);
-            double exact = (gatherNs / ratio - fixedNs) / perColumnNs;
+                            (manyUs - fewUs) / (MANY_COLUMNS - FEW_COLUMNS),
+                            0.1 * manyUs / MANY_COLUMNS);
+            double fixedUs = Math.max(0, manyUs - perColumnUs * MANY_COLUMNS);
+            double exact = (gatherUs / ratio - fixedUs) / perColumnUs;
             long step = exact < 0.75 * PANEL ? LEAST : PANEL;
             return Math.clamp(Math.round(exact / step) * step, LEAST, MOST);
         }
@@ -137,7 +138,7 @@ final class OverlapCase implements BenchCase {
             OverlapRuns runs, String launcher, long columns, boolean freeGather, Sink sink)
             throws IOException, InterruptedException {
         String name = runs.describe(DIRECT, launcher, columns);
-        RunFigures run = runs.run(DIRECT, launcher, columns);
+        Views run = runs.run(DIRECT, launcher, columns).views();
         sink.row(OverlapRows.direct(name, run));
         if (freeGather) {
             // Every measured call finds its shard in place, and direct moves nothing.
@@ -150,13 +151,13 @@ final class OverlapCase implements BenchCase {
             throws IOException, InterruptedException {
         List<BenchRow> rows = new ArrayList<>();
         for (String algorithm : copying) {
-            RunFigures run = runs.run(algorithm, launcher, columns);
+            RunRecord run = runs.run(algorithm, launcher, columns);
             double bytesPerNs =
                     CopyRate.perCore(runs.cores(), runs.matrixBytes(), runs.chunkBytes(run));
             rows.add(
                     OverlapRows.copying(
                             runs.describe(algorithm, launcher, columns),
-                            run,
+                            run.views(),
                             runs.cores(),
                             runs.movedBytes() / bytesPerNs));
         }

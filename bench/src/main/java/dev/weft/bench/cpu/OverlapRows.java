@@ -1,12 +1,15 @@
 package dev.weft.bench.cpu;
 
 import dev.weft.bench.measure.BenchRow;
+import dev.weft.bench.measure.Figures;
+import dev.weft.report.Samples;
+import dev.weft.report.Views;
 import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** Turns the figures of runs into the rows of {@link OverlapCase}. Any thread may call it. */
+/** Turns the views of runs into the rows of {@link OverlapCase}. Any thread may call it. */
 final class OverlapRows {
 
     /** How near to its limit a pipelined call is wanted. */
@@ -21,10 +24,10 @@ final class OverlapRows {
     private OverlapRows() {}
 
     /** Pipelined against sequential for an algorithm that moves nothing. */
-    static BenchRow direct(String name, RunFigures run) {
-        Map<String, Double> figures = figures(run);
-        figures.put(PASS, figures.get("limit") >= WANTED ? 1.0 : 0.0);
-        return againstSequential(name, run, figures);
+    static BenchRow direct(String name, Views views) {
+        Map<String, Double> figures = figures(views);
+        figures.putAll(Figures.of(PASS, figures.get("limit") >= WANTED));
+        return againstSequential(name, views, figures);
     }
 
     /**
@@ -34,12 +37,12 @@ final class OverlapRows {
      * @param cores how many multiply
      * @param copyCoreNs core time of all copies of one call
      */
-    static BenchRow copying(String name, RunFigures run, int cores, double copyCoreNs) {
-        Map<String, Double> figures = figures(run);
-        double coreNs = run.medianNs("computeOnly") * cores + copyCoreNs;
+    static BenchRow copying(String name, Views views, int cores, double copyCoreNs) {
+        Map<String, Double> figures = figures(views);
+        double leastUs = views.computeOnly().median() + copyCoreNs / 1e3 / cores;
         figures.put("copyCoreNs", copyCoreNs);
-        figures.put(COPY_LIMIT, coreNs / cores / run.medianNs("pipelined"));
-        return againstSequential(name, run, figures);
+        figures.put(COPY_LIMIT, leastUs / views.pipelined().median());
+        return againstSequential(name, views, figures);
     }
 
     /** The same rows, of which the one nearest to its limit is judged. */
@@ -53,47 +56,41 @@ final class OverlapRows {
 
     private static BenchRow judged(BenchRow row) {
         Map<String, Double> figures = new LinkedHashMap<>(row.figures());
-        figures.put(PASS, figures.get(COPY_LIMIT) >= WANTED ? 1.0 : 0.0);
+        figures.putAll(Figures.of(PASS, figures.get(COPY_LIMIT) >= WANTED));
         return new BenchRow(row.item(), row.name(), row.peer(), row.ratio(), figures);
     }
 
     /** Pipelined against the product alone, of a run whose gather costs nothing. */
-    static BenchRow freeGather(String name, RunFigures run) {
-        double computeOnlyNs = run.medianNs("computeOnly");
-        double pipelinedNs = run.medianNs("pipelined");
+    static BenchRow freeGather(String name, Views views) {
+        double ratio = views.computeOnly().median() / views.pipelined().median();
         Map<String, Double> figures = new LinkedHashMap<>();
-        put(figures, "computeOnly", run, "computeOnly");
-        put(figures, "pipelined", run, "pipelined");
-        figures.put(PASS, pipelinedNs <= FREE_GATHER * computeOnlyNs ? 1.0 : 0.0);
-        return new BenchRow(
-                OverlapCase.ITEM, name, "compute-only", computeOnlyNs / pipelinedNs, figures);
+        put(figures, "computeOnly", views.computeOnly());
+        put(figures, "pipelined", views.pipelined());
+        figures.putAll(Figures.of(PASS, 1 / ratio <= FREE_GATHER));
+        return new BenchRow(OverlapCase.ITEM, name, "compute-only", ratio, figures);
     }
 
     private static BenchRow againstSequential(
-            String name, RunFigures run, Map<String, Double> figures) {
-        double ratio = run.medianNs("sequential") / run.medianNs("pipelined");
-        return new BenchRow(OverlapCase.ITEM, name, "sequential", ratio, figures);
+            String name, Views views, Map<String, Double> figures) {
+        return new BenchRow(OverlapCase.ITEM, name, "sequential", views.speedup(), figures);
     }
 
-    private static Map<String, Double> figures(RunFigures run) {
+    private static Map<String, Double> figures(Views views) {
         Map<String, Double> figures = new LinkedHashMap<>();
-        put(figures, "computeOnly", run, "computeOnly");
-        put(figures, "commOnly", run, "commOnly");
-        put(figures, "sequential", run, "sequential");
-        put(figures, "sequentialGather", run, "sequential/comm");
-        put(figures, "pipelined", run, "pipelined");
-        figures.put(
-                "gatherOverProduct",
-                run.medianNs("sequential/comm") / run.medianNs("sequential/compute"));
-        figures.put(
-                "limit",
-                Math.max(run.medianNs("computeOnly"), run.medianNs("commOnly"))
-                        / run.medianNs("pipelined"));
+        put(figures, "computeOnly", views.computeOnly());
+        put(figures, "commOnly", views.commOnly());
+        put(figures, "sequential", views.sequential());
+        put(figures, "sequentialGather", views.sequentialComm());
+        put(figures, "pipelined", views.pipelined());
+        double gatherUs = views.sequentialComm().median();
+        double longerUs = Math.max(views.computeOnly().median(), views.commOnly().median());
+        figures.put("gatherOverProduct", gatherUs / views.sequentialCompute().median());
+        figures.put("limit", longerUs / views.pipelined().median());
         return figures;
     }
 
-    private static void put(Map<String, Double> figures, String name, RunFigures run, String view) {
-        figures.put(name + "Ns", run.medianNs(view));
-        figures.put(name + "SpreadNs", run.spreadNs(view));
+    private static void put(Map<String, Double> figures, String name, Samples view) {
+        figures.put(name + "Ns", view.median() * 1e3);
+        figures.put(name + "SpreadNs", view.spread() * 1e3);
     }
 }

@@ -1,5 +1,7 @@
 package dev.weft.bench.cpu;
 
+import dev.weft.bench.peers.ChildCommand;
+import dev.weft.report.RunRecord;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -30,7 +32,7 @@ record OverlapRuns(
     /**
      * @param more further arguments of the run
      */
-    RunFigures run(String algorithm, String launcher, long columns, String... more)
+    RunRecord run(String algorithm, String launcher, long columns, String... more)
             throws IOException, InterruptedException {
         String shape = "-n %d --gm %d --gk %d --gn %d".formatted(ranks, rows, inner, columns);
         String how =
@@ -38,7 +40,7 @@ record OverlapRuns(
                         .formatted(algorithm, launcher, workersPerRank, warmup, iterations);
         // Every rank multiplies by as many columns as the peers that it is compared with.
         String rhs = List.of(more).contains("--op") ? "" : " --rhs replicated";
-        return RunFigures.of(folder, LIMIT, shape + " " + how + rhs, more);
+        return ChildCommand.run(folder, LIMIT, shape + " " + how + rhs, more);
     }
 
     /** Cores that multiply in the runs. */
@@ -58,8 +60,8 @@ record OverlapRuns(
         return (ranks - 1) * matrixBytes();
     }
 
-    long chunkBytes(RunFigures run) {
-        return run.chunkRows() * inner * ELEMENT_BYTES;
+    long chunkBytes(RunRecord run) {
+        return run.ranks().getFirst().chunkRows() * inner * ELEMENT_BYTES;
     }
 
     String describe(String algorithm, String launcher, long columns) {

@@ -1,6 +1,8 @@
 package dev.weft.bench.peers;
 
 import dev.weft.cli.Main;
+import dev.weft.report.RecordReader;
+import dev.weft.report.RunRecord;
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
@@ -36,6 +38,30 @@ public record ChildCommand(List<String> command, Path folder) {
         command.add(Main.class.getName());
         command.addAll(arguments);
         return new ChildCommand(command, folder);
+    }
+
+    /**
+     * The record of a {@code weft run}, which verifies its product; one that fails ends the bench.
+     *
+     * @param folder where inputs and the record go; the next run writes over them, so that two
+     *     problems are never on the disk at once
+     * @param options separated by blanks
+     * @param more options whose values may have blanks
+     */
+    public static RunRecord run(Path folder, Duration limit, String options, String... more)
+            throws IOException, InterruptedException {
+        Path record = folder.resolve("record.json");
+        List<String> arguments = new ArrayList<>(List.of("run", "--quiet"));
+        arguments.addAll(List.of(options.split(" ")));
+        arguments.addAll(List.of("--json", record.toString()));
+        arguments.addAll(List.of("--data-dir", folder.resolve("data").toString()));
+        arguments.addAll(List.of(more));
+        try {
+            weft(arguments, folder).run(limit);
+            return RecordReader.read(record).run();
+        } finally {
+            Files.deleteIfExists(record);
+        }
     }
 
     /**

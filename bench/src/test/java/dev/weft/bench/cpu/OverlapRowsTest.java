@@ -2,73 +2,31 @@ package dev.weft.bench.cpu;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
-import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.bench.measure.BenchRow;
-import java.io.IOException;
-import java.nio.file.Files;
-import java.nio.file.Path;
+import dev.weft.report.Samples;
+import dev.weft.report.Views;
 import java.util.List;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 
-/** From a run record with made-up numbers to rows. */
+/** From views with made-up numbers to rows. */
 class OverlapRowsTest {
 
     private static final double EXACT = 1e-9;
 
-    @TempDir Path folder;
-
     /** Compute 100 us, transfers 60 us, sequential 20 + 110 us; pipelined as given. */
-    private RunFigures run(int pipelinedUs) throws IOException {
-        String view = "{\"medianUs\": %d, \"spreadUs\": 2.5, \"samplesUs\": [1, 2.0, 3]}";
-        String record =
-                "{\"schema\": \"weft.run/1\", \"problem\": {\"m\": 8, \"data\": \"normal\"},"
-                        + " \"views\": {\"computeOnly\": "
-                        + view.formatted(100)
-                        + ", \"commOnly\": "
-                        + view.formatted(60)
-                        + ", \"sequential\": {\"medianUs\": 130, \"spreadUs\": 1,"
-                        + " \"samplesUs\": [130], \"comm\": "
-                        + view.formatted(20)
-                        + ", \"compute\": "
-                        + view.formatted(110)
-                        + "}, \"pipelined\": "
-                        + view.formatted(pipelinedUs)
-                        + "}, \"overlapEfficiency\": null, \"verification\": {\"passed\": true},"
-                        + " \"ranks\": [{\"rank\": 0, \"chunkRows\": 32, \"tracks\": [{\"name\":"
-                        + " \"caller\", \"spans\": [{\"rows\": 7}]}]},"
-                        + " {\"rank\": 1, \"chunkRows\": 16}]}";
-        Path file = folder.resolve("record.json");
-        Files.writeString(file, record);
-        return RunFigures.read(file);
+    private static Views run(double pipelinedUs) {
+        return new Views(
+                us(100), us(60), us(130), us(20), us(110), us(pipelinedUs), false, null);
+    }
+
+    private static Samples us(double median) {
+        return new Samples(List.of(median - 5, median, median + 5));
     }
 
     @Test
-    void readsMediansSpreadsAndChunks() throws IOException {
-        RunFigures run = run(104);
-        assertEquals(100_000, run.medianNs("computeOnly"), EXACT);
-        assertEquals(20_000, run.medianNs("sequential/comm"), EXACT);
-        assertEquals(2_500, run.spreadNs("pipelined"), EXACT);
-        assertEquals(32, run.chunkRows());
-        assertTrue(
-                run.numbers().keySet().stream()
-                        .noneMatch(at -> at.contains("samplesUs") || at.contains("tracks")),
-                run.numbers().toString());
-    }
-
-    @Test
-    void aMissingNumberIsNamed() throws IOException {
-        RunFigures run = run(104);
-        Exception missing =
-                assertThrows(IllegalStateException.class, () -> run.medianNs("simulated"));
-        assertEquals(
-                "the run record has no number at /views/simulated/medianUs", missing.getMessage());
-    }
-
-    @Test
-    void directIsJudgedByTheLongerOfProductAndTransfers() throws IOException {
+    void directIsJudgedByTheLongerOfProductAndTransfers() {
         BenchRow near = OverlapRows.direct("direct", run(104));
         assertEquals("overlap", near.item());
         assertEquals("sequential", near.peer());
@@ -76,13 +34,14 @@ class OverlapRowsTest {
         assertEquals(20.0 / 110, near.figures().get("gatherOverProduct"), EXACT);
         assertEquals(100.0 / 104, near.figures().get("limit"), EXACT);
         assertEquals(20_000, near.figures().get("sequentialGatherNs"), EXACT);
+        assertEquals(5_000, near.figures().get("pipelinedSpreadNs"), EXACT);
         assertEquals(1, near.figures().get("pass"));
         assertEquals(0, OverlapRows.direct("direct", run(106)).figures().get("pass"));
         assertFalse(near.figures().containsKey("copyLimit"));
     }
 
     @Test
-    void onlyTheBestCopyingAlgorithmIsJudged() throws IOException {
+    void onlyTheBestCopyingAlgorithmIsJudged() {
         BenchRow good = OverlapRows.copying("ring", run(112), 2, 20_000);
         BenchRow bad = OverlapRows.copying("mesh-push", run(125), 2, 20_000);
         assertEquals(110.0 / 112, good.figures().get("copyLimit"), EXACT);
@@ -95,7 +54,7 @@ class OverlapRowsTest {
     }
 
     @Test
-    void aFreeGatherIsComparedWithTheProductAlone() throws IOException {
+    void aFreeGatherIsComparedWithTheProductAlone() {
         BenchRow free = OverlapRows.freeGather("free gather", run(103));
         assertEquals("compute-only", free.peer());
         assertEquals(100.0 / 103, free.ratio(), EXACT);
