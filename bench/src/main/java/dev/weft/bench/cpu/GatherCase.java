@@ -2,6 +2,7 @@ package dev.weft.bench.cpu;
 
 import dev.weft.bench.measure.BenchCase;
 import dev.weft.bench.measure.BenchRow;
+import dev.weft.bench.measure.Figures;
 import dev.weft.bench.measure.SkippedException;
 import dev.weft.bench.peers.ChildCommand;
 import dev.weft.bench.peers.Mpi;
@@ -24,11 +25,6 @@ final class GatherCase implements BenchCase {
 
     /** No slower than MPI. */
     private static final double NEEDED = 1;
-
-    private static final Map<String, String> LAYOUTS =
-            Map.of(
-                    GatherTimes.COLUMNS, "side by side",
-                    GatherTimes.ROWS, "below each other");
 
     @Override
     public String item() {
@@ -61,31 +57,30 @@ final class GatherCase implements BenchCase {
         command.addAll(List.of("-n", Integer.toString(ranks)));
         command.addAll(ChildCommand.weft(arguments, settings.folder()).command());
         List<GatherTimes> all =
-                GatherTimes.parse(new ChildCommand(command, settings.folder()).lines(LIMIT));
-        if (all.size() != GatherSize.values().length) {
+                GatherTimes.read(new ChildCommand(command, settings.folder()).lines(LIMIT));
+        if (all.size() != GatherTimes.SIZES.size()) {
             throw new IOException(
                     "%d answers to %d sizes of item %s"
-                            .formatted(all.size(), GatherSize.values().length, ITEM));
+                            .formatted(all.size(), GatherTimes.SIZES.size(), ITEM));
         }
         for (GatherTimes times : all) {
-            for (String side : List.of(GatherTimes.COLUMNS, GatherTimes.ROWS)) {
-                sink.row(row(mpi, ranks, times, side));
-            }
+            sink.row(row(mpi, ranks, times, true));
+            sink.row(row(mpi, ranks, times, false));
         }
     }
 
     /** At the first shape of the source's tests, on its eight ranks, Weft must keep up. */
-    static BenchRow row(Mpi.Implementation mpi, int ranks, GatherTimes times, String side) {
-        GatherSize size = times.size();
-        double ratio = times.sides().get(side).speed();
-        Map<String, Double> figures = times.figures(side);
-        if (size == GatherSize.KIB_128 && ranks == SOURCE_RANKS) {
-            figures.put("needed", NEEDED);
-            figures.put("pass", ratio >= NEEDED ? 1.0 : 0.0);
+    static BenchRow row(
+            Mpi.Implementation mpi, int ranks, GatherTimes times, boolean sideBySide) {
+        GatherTimes.Size size = times.size();
+        GatherTimes.Side weft = sideBySide ? times.columns() : times.rows();
+        Map<String, Double> figures = times.figures(weft);
+        if (size.equals(GatherTimes.SOURCE) && ranks == SOURCE_RANKS) {
+            figures.putAll(Figures.of("needed", NEEDED, "pass", weft.speed() >= NEEDED));
         }
+        String layout = sideBySide ? "side by side" : "below each other";
         String name =
-                "%d ranks of %s, %s, %s"
-                        .formatted(ranks, mpi.label(), size.describe(), LAYOUTS.get(side));
-        return new BenchRow(ITEM, name, "MPI_Allgather of " + mpi.label(), ratio, figures);
+                "%d ranks of %s, %s, %s".formatted(ranks, mpi.label(), size.describe(), layout);
+        return new BenchRow(ITEM, name, "MPI_Allgather of " + mpi.label(), weft.speed(), figures);
     }
 }

@@ -1,8 +1,11 @@
 package dev.weft.bench.cpu;
 
+import dev.weft.bench.cpu.GatherTimes.Side;
 import dev.weft.bench.measure.Interleaved;
+import dev.weft.compat.Place;
 import dev.weft.compat.Sb2sb;
 import dev.weft.compat.Sb2sbConfig;
+import dev.weft.compat.Sb2sbLayout;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.ReplicaGroups;
 import dev.weft.ffi.Mpi;
@@ -11,9 +14,8 @@ import dev.weft.tensor.data.NormalData;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.util.Arrays;
-import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Map;
+import java.util.stream.Stream;
 
 /**
  * Weft's gathers and MPI_Allgather on the same ranks, in turns. A turn is many calls in a row, as
@@ -30,45 +32,44 @@ final class GatherRace implements AutoCloseable {
 
     private final Fabric fabric;
     private final Mpi mpi;
-    private final GatherSize size;
+    private final GatherTimes.Size size;
     private final Arena arena = Arena.ofShared();
     private final Matrix input;
     private final Matrix received;
     private final Sb2sb<Matrix> beside;
     private final Sb2sb<Matrix> below;
 
-    GatherRace(Fabric fabric, Mpi mpi, GatherSize size) {
+    GatherRace(Fabric fabric, Mpi mpi, GatherTimes.Size size) {
         this.fabric = fabric;
         this.mpi = mpi;
         this.size = size;
-        int ranks = fabric.size();
-        ReplicaGroups all = ReplicaGroups.consecutive(1, ranks);
-        this.input = Matrix.allocate(arena, GatherSize.TYPE, size.rows(), size.cols());
-        fill(input, fabric.rank());
+        this.input = ofRank(fabric.rank());
         this.received =
-                Matrix.allocate(arena, GatherSize.TYPE, (long) size.rows() * ranks, size.cols());
-        this.beside =
-                Sb2sb.untiled(
-                        fabric,
-                        size.rows(),
-                        size.cols(),
-                        GatherSize.TYPE,
-                        all,
-                        ranks,
-                        Sb2sbConfig.DEFAULT);
-        this.below =
-                Sb2sb.rows(
-                        fabric,
-                        size.rows(),
-                        size.cols(),
-                        GatherSize.TYPE,
-                        all,
-                        ranks,
-                        Sb2sbConfig.DEFAULT);
+                Matrix.allocate(
+                        arena, GatherTimes.TYPE, (long) size.rows() * fabric.size(), size.cols());
+        this.beside = gather(Sb2sbLayout.UNTILED);
+        this.below = gather(Sb2sbLayout.ROWS);
     }
 
-    private static void fill(Matrix matrix, int rank) {
+    private Sb2sb<Matrix> gather(Sb2sbLayout layout) {
+        return Sb2sb.prepare(
+                Place.HOST,
+                layout,
+                fabric,
+                size.rows(),
+                size.cols(),
+                GatherTimes.TYPE,
+                ReplicaGroups.consecutive(1, fabric.size()),
+                fabric.size(),
+                1,
+                Sb2sbConfig.DEFAULT);
+    }
+
+    /** What a rank gives. */
+    private Matrix ofRank(int rank) {
+        Matrix matrix = Matrix.allocate(arena, GatherTimes.TYPE, size.rows(), size.cols());
         new NormalData(19, rank).fill(matrix);
+        return matrix;
     }
 
     GatherTimes run(boolean quick) throws IOException, InterruptedException {
@@ -76,30 +77,21 @@ final class GatherRace implements AutoCloseable {
         turnNs(this::byMpi, TRIAL_CALLS);
         long trialNs = turnNs(this::byMpi, TRIAL_CALLS) / TRIAL_CALLS;
         int calls = Math.clamp(TURN_NS / Math.max(1, trialNs), 3, MOST_CALLS);
-        Map<String, Runnable> sides = new LinkedHashMap<>();
-        sides.put(GatherTimes.COLUMNS, () -> beside.call(input));
-        sides.put(GatherTimes.ROWS, () -> below.call(input));
-        sides.put(GatherTimes.MPI, this::byMpi);
         List<Interleaved.Turn> turns =
-                sides.values().stream()
+                Stream.<Runnable>of(
+                                () -> beside.call(input), () -> below.call(input), this::byMpi)
                         .map(side -> (Interleaved.Turn) () -> turnNs(side, calls) / calls)
                         .toList();
         // Counted, not timed: every rank must make the same turns.
         Interleaved.Outcome outcome =
                 quick ? Interleaved.take(turns, 3, 5) : Interleaved.take(turns, 10, 41);
         check();
-        Map<String, GatherTimes.Side> found = new LinkedHashMap<>();
-        int mpiSide = sides.size() - 1;
-        for (String name : sides.keySet()) {
-            int side = found.size();
-            found.put(
-                    name,
-                    new GatherTimes.Side(
-                            outcome.medianNs(side),
-                            outcome.spreadNs(side),
-                            outcome.speed(side, mpiSide)));
-        }
-        return new GatherTimes(size, calls, outcome.rounds(), found);
+        return new GatherTimes(
+                size, calls, outcome.rounds(), side(outcome, 0), side(outcome, 1), side(outcome, 2));
+    }
+
+    private static Side side(Interleaved.Outcome outcome, int side) {
+        return new Side(outcome.medianNs(side), outcome.spreadNs(side), outcome.speed(side, 2));
     }
 
     /** So many calls in a row; the time of the slowest rank, the same on all. */
@@ -122,14 +114,13 @@ final class GatherRace implements AutoCloseable {
         byMpi();
         Matrix columns = beside.call(input);
         Matrix rows = below.call(input);
-        Matrix expected = Matrix.allocate(arena, GatherSize.TYPE, size.rows(), size.cols());
         for (int r = 0; r < fabric.size(); r++) {
-            fill(expected, r);
+            Matrix expected = ofRank(r);
             long first = (long) r * size.rows();
-            require(GatherTimes.MPI, r, received.rows(first, size.rows()), expected);
-            require(GatherTimes.ROWS, r, rows.rows(first, size.rows()), expected);
+            require("mpi", r, received.rows(first, size.rows()), expected);
+            require("rows", r, rows.rows(first, size.rows()), expected);
             Matrix block = columns.block(0, size.rows(), (long) r * size.cols(), size.cols());
-            require(GatherTimes.COLUMNS, r, block, expected);
+            require("columns", r, block, expected);
         }
     }
 

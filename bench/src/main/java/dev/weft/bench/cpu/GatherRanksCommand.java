@@ -53,12 +53,12 @@ public final class GatherRanksCommand implements Callable<Integer> {
 
     private void run(Mpi mpi, int rank, ShmJob job) throws IOException, InterruptedException {
         try (Fabric fabric = join(mpi, rank, job)) {
-            for (GatherSize size : GatherSize.values()) {
+            for (GatherTimes.Size size : GatherTimes.SIZES) {
                 try (GatherRace race = new GatherRace(fabric, mpi, size)) {
                     GatherTimes times = race.run(quick);
                     if (rank == 0) {
                         PrintWriter out = spec.commandLine().getOut();
-                        out.println(times.line());
+                        times.lines().forEach(out::println);
                         out.flush();
                     }
                 }

@@ -1,7 +1,9 @@
 package dev.weft.bench.cpu;
 
+import dev.weft.bench.measure.Figures;
+import dev.weft.cli.message.RankLines;
+import dev.weft.tensor.DType;
 import java.util.ArrayList;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
@@ -10,20 +12,33 @@ import java.util.Map;
  *
  * @param calls in a row that one turn of a side makes
  * @param rounds that counted
- * @param sides by name: {@link #COLUMNS}, {@link #ROWS} and {@link #MPI}
+ * @param columns Weft, shard beside shard
+ * @param rows Weft, shard below shard
+ * @param mpi MPI_Allgather, which puts shard below shard
  */
-record GatherTimes(GatherSize size, int calls, int rounds, Map<String, Side> sides) {
+record GatherTimes(Size size, int calls, int rounds, Side columns, Side rows, Side mpi) {
 
-    /** Weft, shard beside shard. */
-    static final String COLUMNS = "columns";
+    static final DType TYPE = DType.BF16;
 
-    /** Weft, shard below shard. */
-    static final String ROWS = "rows";
+    /** The first shape of the source's tests. */
+    static final Size SOURCE = new Size(128, 512);
 
-    /** MPI_Allgather, which puts shard below shard. */
-    static final String MPI = "mpi";
+    /** What each rank gives: 1 KiB to 1 MiB. */
+    static final List<Size> SIZES =
+            List.of(new Size(8, 64), new Size(32, 256), SOURCE, new Size(128, 4096));
 
-    private static final String PREFIX = "weft-gather";
+    /** What each rank gives, as [rows, cols] of bf16. */
+    record Size(int rows, int cols) {
+
+        int bytes() {
+            return rows * cols * TYPE.bytes();
+        }
+
+        String describe() {
+            String size = bytes() < 1 << 20 ? (bytes() >> 10) + " KiB" : (bytes() >> 20) + " MiB";
+            return "%s each, [%s, %s] %s".formatted(size, rows, cols, TYPE.label());
+        }
+    }
 
     /**
      * One side.
@@ -32,58 +47,28 @@ record GatherTimes(GatherSize size, int calls, int rounds, Map<String, Side> sid
      */
     record Side(double medianNs, double spreadNs, double speed) {}
 
-    /** For {@link #parse}. */
-    String line() {
-        StringBuilder line = new StringBuilder();
-        line.append("%s %s %s %s".formatted(PREFIX, size.name(), calls, rounds));
-        sides.forEach(
-                (name, side) ->
-                        line.append(
-                                " %s %s %s %s"
-                                        .formatted(
-                                                name,
-                                                side.medianNs(),
-                                                side.spreadNs(),
-                                                side.speed())));
-        return line.toString();
+    /** For {@link #read}. */
+    List<String> lines() {
+        return RankLines.of(0, this);
     }
 
-    /** Those of the lines that are such; mpirun may print others. */
-    static List<GatherTimes> parse(List<String> lines) {
+    /** Those that lines tell; mpirun may print others. */
+    static List<GatherTimes> read(List<String> lines) {
         List<GatherTimes> all = new ArrayList<>();
-        for (String line : lines) {
-            String[] words = line.split(" ");
-            if (!words[0].equals(PREFIX)) {
-                continue;
-            }
-            Map<String, Side> sides = new LinkedHashMap<>();
-            for (int i = 4; i + 3 < words.length; i += 4) {
-                sides.put(
-                        words[i],
-                        new Side(
-                                Double.parseDouble(words[i + 1]),
-                                Double.parseDouble(words[i + 2]),
-                                Double.parseDouble(words[i + 3])));
-            }
-            all.add(
-                    new GatherTimes(
-                            GatherSize.valueOf(words[1]),
-                            Integer.parseInt(words[2]),
-                            Integer.parseInt(words[3]),
-                            sides));
-        }
+        RankLines messages =
+                new RankLines(
+                        List.of(GatherTimes.class),
+                        (rank, times) -> all.add((GatherTimes) times));
+        lines.forEach(messages::take);
         return all;
     }
 
     /** The figures of a row: the side as Weft, MPI as the peer. */
-    Map<String, Double> figures(String side) {
-        Map<String, Double> figures = new LinkedHashMap<>();
-        figures.put("weftMedianNs", sides.get(side).medianNs());
-        figures.put("weftSpreadNs", sides.get(side).spreadNs());
-        figures.put("peerMedianNs", sides.get(MPI).medianNs());
-        figures.put("peerSpreadNs", sides.get(MPI).spreadNs());
-        figures.put("bytesPerRank", (double) size.bytes());
-        figures.put("callsPerTurn", (double) calls);
+    Map<String, Double> figures(Side weft) {
+        Map<String, Double> figures =
+                Figures.of("weftMedianNs", weft.medianNs, "weftSpreadNs", weft.spreadNs);
+        figures.putAll(Figures.of("peerMedianNs", mpi.medianNs, "peerSpreadNs", mpi.spreadNs));
+        figures.putAll(Figures.of("bytesPerRank", size.bytes(), "callsPerTurn", calls));
         figures.put("rounds", (double) rounds);
         return figures;
     }

@@ -26,7 +26,7 @@ class GatherCaseIT {
         Collected found = new Collected();
         new GatherCase().run(new BenchCase.Settings(true, 2, folder), found);
         found.assertSound("gather");
-        assertEquals(here * GatherSize.values().length * 2, found.rows.size());
+        assertEquals(here * GatherTimes.SIZES.size() * 2, found.rows.size());
         assertEquals(Mpi.Implementation.values().length - here, found.skipped.size());
         found.rows.forEach(row -> assertTrue(row.ratio() > 0, row.toString()));
     }
