@@ -61,7 +61,7 @@ final class FirstCall {
                         "-cp",
                         System.getProperty("java.class.path"),
                         FirstCall.class.getName());
-        return new ChildCommand(command, folder)
-                .lines(LIMIT).stream().mapToLong(Long::parseLong).toArray();
+        String times = new ChildCommand(command, folder).run(LIMIT).text();
+        return times.lines().mapToLong(Long::parseLong).toArray();
     }
 }

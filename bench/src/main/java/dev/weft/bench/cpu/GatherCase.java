@@ -56,8 +56,8 @@ final class GatherCase implements BenchCase {
         List<String> command = new ArrayList<>(way);
         command.addAll(List.of("-n", Integer.toString(ranks)));
         command.addAll(ChildCommand.weft(arguments, settings.folder()).command());
-        List<GatherTimes> all =
-                GatherTimes.read(new ChildCommand(command, settings.folder()).lines(LIMIT));
+        ChildCommand.Output output = new ChildCommand(command, settings.folder()).run(LIMIT);
+        List<GatherTimes> all = GatherTimes.read(output.text().lines().toList());
         if (all.size() != GatherTimes.SIZES.size()) {
             throw new IOException(
                     "%d answers to %d sizes of item %s"

@@ -2,6 +2,7 @@ package dev.weft.bench.cpu;
 
 import dev.weft.bench.measure.BenchCase;
 import dev.weft.bench.measure.Shape;
+import dev.weft.bench.peers.ChildCommand;
 import dev.weft.bench.peers.OpenBlasLibrary;
 import dev.weft.bench.peers.Programs;
 import dev.weft.bench.peers.SteppedProcess;
@@ -109,7 +110,7 @@ final class ProductCase implements BenchCase {
         for (String module : List.of("numpy", "torch")) {
             // PyTorch's program makes its numbers with NumPy.
             String script = "import numpy, " + module;
-            Programs.Output output = Programs.run(folder, "python3", "-c", script);
+            ChildCommand.Output output = Programs.run(folder, "python3", "-c", script);
             if (output.ok()) {
                 found.add(module);
             } else {

@@ -133,7 +133,7 @@ final class StartupCase implements BenchCase {
             throws IOException, InterruptedException {
         List<String> command = new ArrayList<>(List.of(launcher.toString()));
         command.addAll(run);
-        return new ChildCommand(command, folder).run(limit);
+        return new ChildCommand(command, folder).run(limit).tookNs();
     }
 
     private static BenchRow heap(Algorithm algorithm) {

@@ -21,16 +21,9 @@ final class WeftProcesses implements AutoCloseable {
     private final List<SteppedProcess> ranks = new ArrayList<>();
 
     WeftProcesses(int count, Shape shape, Path folder) throws IOException, InterruptedException {
-        List<String> command =
-                ChildCommand.weft(
-                                List.of(
-                                        "bench",
-                                        ReduceRankCommand.NAME,
-                                        Long.toString(shape.m()),
-                                        Long.toString(shape.n()),
-                                        Long.toString(shape.k())),
-                                folder)
-                        .command();
+        List<String> arguments = new ArrayList<>(List.of("bench", ReduceRankCommand.NAME));
+        arguments.addAll(shape.words());
+        List<String> command = ChildCommand.weft(arguments, folder).command();
         try {
             ShmJob job = opened.add(ShmJob.create());
             for (int rank = 0; rank < count; rank++) {

@@ -1,5 +1,7 @@
 package dev.weft.bench.measure;
 
+import java.util.List;
+
 /** A product of {@code [m, k] x [k, n]}. */
 public record Shape(long m, long n, long k) {
 
@@ -14,6 +16,11 @@ public record Shape(long m, long n, long k) {
     /** Floating-point operations per nanosecond are GFLOP/s. */
     public double gflops(double ns) {
         return flops() / ns;
+    }
+
+    /** M, N and K, as the programs that are compared take them. */
+    public List<String> words() {
+        return List.of(Long.toString(m), Long.toString(n), Long.toString(k));
     }
 
     /** As all of Weft's pages have it: M x K x N. */

@@ -3,8 +3,10 @@ package dev.weft.bench.peers;
 import dev.weft.cli.Main;
 import dev.weft.report.RecordReader;
 import dev.weft.report.RunRecord;
+import java.io.File;
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -17,12 +19,27 @@ import java.util.stream.Collectors;
  * A program that the bench runs to its end, with a limit on its time. However that ends, nothing
  * that the program has started stays behind ({@link Children}). Immutable; any thread may call it.
  *
- * @param folder where it runs, and where its error output is kept meanwhile
+ * @param folder where it runs, and where its output is kept meanwhile
  */
 public record ChildCommand(List<String> command, Path folder) {
 
+    private static final int LATE = -1;
+
     public ChildCommand {
         command = List.copyOf(command);
+    }
+
+    /** How it ended, and what it printed. */
+    public record Output(int exitCode, String text, String errors, long tookNs) {
+
+        public boolean ok() {
+            return exitCode == 0;
+        }
+
+        /** The last line that says something. */
+        public String lastLine() {
+            return Programs.lastLine(text + "\n" + errors).orElse("exit code " + exitCode);
+        }
     }
 
     /** Weft's own command line in a JVM that is started as this one was. */
@@ -67,72 +84,66 @@ public record ChildCommand(List<String> command, Path folder) {
     /**
      * Runs it.
      *
-     * @return nanoseconds from its start to its exit
      * @throws IOException if it fails or takes longer than {@code limit}
      */
-    public long run(Duration limit) throws IOException, InterruptedException {
-        return run(limit, ProcessBuilder.Redirect.DISCARD);
-    }
-
-    /**
-     * Runs it.
-     *
-     * @return the lines of its standard output
-     * @throws IOException if it fails or takes longer than {@code limit}
-     */
-    public List<String> lines(Duration limit) throws IOException, InterruptedException {
-        Path output = Files.createTempFile(folder, "output-", ".txt");
-        try {
-            run(limit, ProcessBuilder.Redirect.to(output.toFile()));
-            return Files.readAllLines(output);
-        } finally {
-            Files.deleteIfExists(output);
+    public Output run(Duration limit) throws IOException, InterruptedException {
+        Output output = attempt(limit);
+        if (!output.ok()) {
+            // The last one: a launcher has what it launches behind its own words.
+            int main = command.lastIndexOf(Main.class.getName());
+            List<String> words = command.subList(main + 1, command.size());
+            String what = (main < 0 ? "" : "weft ") + String.join(" ", words);
+            throw new IOException(what + ": " + reason(output));
         }
+        return output;
     }
 
-    private long run(Duration limit, ProcessBuilder.Redirect output)
-            throws IOException, InterruptedException {
+    /** Runs it, however it ends; one that does not end within the limit is ended and has failed. */
+    Output attempt(Duration limit) throws IOException, InterruptedException {
+        Path text = Files.createTempFile(folder, "output-", ".txt");
         Path errors = Files.createTempFile(folder, "errors-", ".txt");
         ProcessBuilder builder =
                 new ProcessBuilder(command)
                         .directory(folder.toFile())
-                        .redirectOutput(output)
+                        .redirectInput(new File("/dev/null"))
+                        .redirectOutput(text.toFile())
                         .redirectError(errors.toFile());
         long startNs = System.nanoTime();
         Process process = Children.start(builder);
         try {
-            if (!process.waitFor(limit.toMillis(), TimeUnit.MILLISECONDS)) {
-                throw new IOException(
-                        describe() + ": not done after " + limit.toSeconds() + " s, ended");
-            }
+            boolean ended = process.waitFor(limit.toMillis(), TimeUnit.MILLISECONDS);
             long tookNs = System.nanoTime() - startNs;
-            if (process.exitValue() != 0) {
-                throw new IOException(describe() + ": " + reason(errors, process.exitValue()));
-            }
-            return tookNs;
+            return ended
+                    ? new Output(process.exitValue(), read(text), read(errors), tookNs)
+                    : new Output(LATE, "", late(limit), tookNs);
         } finally {
             Children.end(process);
+            Files.deleteIfExists(text);
             Files.deleteIfExists(errors);
         }
     }
 
-    private String describe() {
-        // The last one: a launcher has what it launches behind its own words.
-        int main = command.lastIndexOf(Main.class.getName());
-        return main < 0
-                ? String.join(" ", command)
-                : "weft " + String.join(" ", command.subList(main + 1, command.size()));
+    private static String late(Duration limit) {
+        return "not done after " + limit.toSeconds() + " s, ended";
+    }
+
+    private static String read(Path file) throws IOException {
+        return Files.readString(file, StandardCharsets.ISO_8859_1);
     }
 
     /** The child's own one-line message where it left one, or those of its ranks. */
-    private static String reason(Path errors, int exitCode) throws IOException {
+    private static String reason(Output output) {
+        if (output.exitCode == LATE) {
+            return output.errors;
+        }
         String prefix = "weft: ";
         String messages =
-                Files.readAllLines(errors).stream()
+                output.errors
+                        .lines()
                         .filter(line -> line.startsWith(prefix))
                         .map(line -> line.substring(prefix.length()))
                         .distinct()
                         .collect(Collectors.joining("; "));
-        return messages.isEmpty() ? "failed with exit code " + exitCode : messages;
+        return messages.isEmpty() ? "failed with exit code " + output.exitCode : messages;
     }
 }

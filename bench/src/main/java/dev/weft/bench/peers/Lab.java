@@ -43,7 +43,7 @@ public record Lab(String link, int hosts) {
      * @param folder for what the program prints
      */
     public void rate(String rate, Path folder) throws IOException, InterruptedException {
-        Programs.Output output = Programs.run(folder, link, "rate", rate);
+        ChildCommand.Output output = Programs.run(folder, link, "rate", rate);
         if (!output.ok()) {
             throw new IllegalStateException("the lab's links: " + output.lastLine());
         }

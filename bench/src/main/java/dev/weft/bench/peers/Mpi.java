@@ -58,9 +58,9 @@ public record Mpi(Implementation implementation, Path compiler, Path starter) {
                                         new SkippedException(
                                                 "no mpicc on the PATH (Debian: libopenmpi-dev or"
                                                         + " libmpich-dev)"));
-        Programs.Output shown = Programs.run(folder, compiler.toString(), "-show");
+        ChildCommand.Output shown = Programs.run(folder, compiler.toString(), "-show");
         Implementation implementation =
-                Implementation.of(shown.text())
+                Implementation.of(shown.text() + shown.errors())
                         .orElseThrow(
                                 () ->
                                         new SkippedException(
@@ -92,8 +92,8 @@ public record Mpi(Implementation implementation, Path compiler, Path starter) {
             Implementation implementation, List<Path> starters, Path folder)
             throws IOException, InterruptedException {
         for (Path starter : starters) {
-            Programs.Output version = Programs.run(folder, starter.toString(), "--version");
-            if (Implementation.of(version.text()).equals(Optional.of(implementation))) {
+            ChildCommand.Output version = Programs.run(folder, starter.toString(), "--version");
+            if (Implementation.of(version.text() + version.errors()).equals(Optional.of(implementation))) {
                 return Optional.of(starter);
             }
         }
@@ -118,7 +118,7 @@ public record Mpi(Implementation implementation, Path compiler, Path starter) {
     public Path compile(Path source, Path library, Path folder)
             throws SkippedException, IOException, InterruptedException {
         Path program = folder.resolve("mpi_sgemm");
-        Programs.Output output =
+        ChildCommand.Output output =
                 Programs.run(
                         folder,
                         compiler.toString(),

@@ -1,23 +1,16 @@
 package dev.weft.bench.peers;
 
-import dev.weft.bench.measure.Shape;
 import java.io.IOException;
-import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
-import java.util.Map;
 import java.util.function.ToDoubleFunction;
-import java.util.stream.Stream;
 
 /**
  * What a user has today: a C program that gathers or reduces by MPI and multiplies by OpenBLAS,
  * with one pinned rank and one thread per core. Used by one thread.
  */
 public final class MpiProduct implements AutoCloseable {
-
-    static final String SOURCE = "mpi_sgemm.c";
 
     private final SteppedProcess process;
     private final boolean pinned;
@@ -57,54 +50,11 @@ public final class MpiProduct implements AutoCloseable {
     }
 
     /**
-     * Starts it in the best way that works here.
-     *
-     * @param ways how to start it, best first
+     * @param pinned whether every rank has a core, or a hardware thread, of its own
      */
-    MpiProduct(
-            List<List<String>> ways,
-            Path program,
-            OpenBlasLibrary library,
-            Work work,
-            Shape shape,
-            Path folder)
-            throws IOException, InterruptedException {
-        SteppedProcess started = null;
-        int number = 0;
-        while (started == null) {
-            try {
-                started = start(ways.get(number), program, library, work, shape, folder);
-            } catch (SteppedProcess.PeerException e) {
-                number++;
-                if (number == ways.size()) {
-                    throw e;
-                }
-            }
-        }
-        process = started;
-        pinned = number < ways.size() - 1;
-    }
-
-    private static SteppedProcess start(
-            List<String> way,
-            Path program,
-            OpenBlasLibrary library,
-            Work work,
-            Shape shape,
-            Path folder)
-            throws IOException, InterruptedException {
-        Stream<String> arguments =
-                Stream.of(shape.m(), shape.n(), shape.k()).map(size -> Long.toString(size));
-        List<String> command =
-                Stream.concat(
-                                way.stream(),
-                                Stream.concat(
-                                        Stream.of(program.toString(), work.label()), arguments))
-                        .toList();
-        Map<String, String> environment = new LinkedHashMap<>();
-        environment.put("OPENBLAS_NUM_THREADS", "1");
-        library.coreType().ifPresent(type -> environment.put("OPENBLAS_CORETYPE", type));
-        return SteppedProcess.started("the MPI program", command, environment, folder);
+    MpiProduct(SteppedProcess process, boolean pinned) {
+        this.process = process;
+        this.pinned = pinned;
     }
 
     /** Whether every rank has a core, or a hardware thread, of its own. */

@@ -5,7 +5,10 @@ import dev.weft.bench.measure.SkippedException;
 import dev.weft.bench.peers.MpiProduct.Work;
 import java.io.IOException;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 
 /**
@@ -15,6 +18,8 @@ import java.util.Optional;
  * @param folder where it runs
  */
 public record MpiProgram(Mpi mpi, OpenBlasLibrary library, Path program, Path folder) {
+
+    private static final String SOURCE = "mpi_sgemm.c";
 
     /**
      * @throws SkippedException if this machine has no OpenBLAS or cannot compile MPI programs
@@ -27,7 +32,7 @@ public record MpiProgram(Mpi mpi, OpenBlasLibrary library, Path program, Path fo
         }
         OpenBlasLibrary library = OpenBlasLibrary.loaded();
         Mpi mpi = Mpi.find(folder);
-        Path source = Programs.source(MpiProduct.SOURCE, folder);
+        Path source = Programs.source(SOURCE, folder);
         return new MpiProgram(mpi, library, mpi.compile(source, library.file(), folder), folder);
     }
 
@@ -36,20 +41,35 @@ public record MpiProgram(Mpi mpi, OpenBlasLibrary library, Path program, Path fo
         return mpi.implementation().label() + " + " + library.name();
     }
 
-    /** Starts one rank per core of this machine. */
+    /** Starts one rank per core of this machine, in the best way that works here. */
     public MpiProduct start(int ranks, Work work, Shape shape)
             throws IOException, InterruptedException {
-        return start(mpi.startCommands(ranks), work, shape);
+        List<List<String>> ways = mpi.startCommands(ranks);
+        for (List<String> way : ways.subList(0, ways.size() - 1)) {
+            try {
+                return new MpiProduct(start(way, work, shape), true);
+            } catch (SteppedProcess.PeerException e) {
+                // The next way may work.
+                System.getLogger("dev.weft").log(System.Logger.Level.DEBUG, "not started", e);
+            }
+        }
+        return new MpiProduct(start(ways.getLast(), work, shape), false);
     }
 
     /** Starts one rank on each host. */
     public MpiProduct startOnHosts(int ranks, Work work, Shape shape)
             throws IOException, InterruptedException {
-        return start(List.of(mpi.startOnHosts(ranks)), work, shape);
+        return new MpiProduct(start(mpi.startOnHosts(ranks), work, shape), false);
     }
 
-    private MpiProduct start(List<List<String>> ways, Work work, Shape shape)
+    private SteppedProcess start(List<String> way, Work work, Shape shape)
             throws IOException, InterruptedException {
-        return new MpiProduct(ways, program, library, work, shape, folder);
+        List<String> command = new ArrayList<>(way);
+        command.addAll(List.of(program.toString(), work.label()));
+        command.addAll(shape.words());
+        Map<String, String> environment = new LinkedHashMap<>();
+        environment.put("OPENBLAS_NUM_THREADS", "1");
+        library.coreType().ifPresent(type -> environment.put("OPENBLAS_CORETYPE", type));
+        return SteppedProcess.started("the MPI program", command, environment, folder);
     }
 }

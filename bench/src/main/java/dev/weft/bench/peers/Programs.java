@@ -5,13 +5,11 @@ import java.io.File;
 import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.io.InputStream;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
-import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 
 /**
@@ -21,19 +19,6 @@ import java.util.stream.Stream;
 public final class Programs {
 
     private static final Duration DEADLINE = Duration.ofSeconds(60);
-
-    /** What a program printed, to both of its outputs, and how it ended. */
-    public record Output(int exitCode, String text) {
-
-        public boolean ok() {
-            return exitCode == 0;
-        }
-
-        /** The last line that says something. */
-        public String lastLine() {
-            return Programs.lastLine(text).orElse("exit code " + exitCode);
-        }
-    }
 
     private Programs() {}
 
@@ -47,29 +32,10 @@ public final class Programs {
                 .findFirst();
     }
 
-    /**
-     * Runs a program to its end; one that does not end by the deadline is ended and has failed.
-     *
-     * @param folder for what it prints
-     */
-    public static Output run(Path folder, String... command)
+    /** Runs a program in a folder; one that does not end within a minute has failed. */
+    public static ChildCommand.Output run(Path folder, String... command)
             throws IOException, InterruptedException {
-        Path printed = Files.createTempFile(folder, "tool", ".out");
-        ProcessBuilder builder =
-                new ProcessBuilder(List.of(command))
-                        .redirectErrorStream(true)
-                        .redirectInput(new File("/dev/null"))
-                        .redirectOutput(printed.toFile());
-        Process process = Children.start(builder);
-        try {
-            if (!process.waitFor(DEADLINE.toMillis(), TimeUnit.MILLISECONDS)) {
-                return new Output(-1, command[0] + " took over " + DEADLINE.toSeconds() + " s");
-            }
-            String text = Files.readString(printed, StandardCharsets.ISO_8859_1);
-            return new Output(process.exitValue(), text);
-        } finally {
-            Children.end(process);
-        }
+        return new ChildCommand(List.of(command), folder).attempt(DEADLINE);
     }
 
     /** The last line with letters in it: tools like to end with rulers and blank lines. */

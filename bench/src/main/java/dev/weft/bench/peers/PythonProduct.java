@@ -4,9 +4,9 @@ import dev.weft.bench.measure.Shape;
 import dev.weft.tensor.DType;
 import java.io.IOException;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.stream.Stream;
 
 /** The product as a user of NumPy or PyTorch calls it, in a Python process. Used by one thread. */
 public final class PythonProduct implements AutoCloseable {
@@ -24,17 +24,9 @@ public final class PythonProduct implements AutoCloseable {
             String module, Path program, Path folder, Shape shape, DType type, int threads)
             throws IOException, InterruptedException {
         List<String> command =
-                Stream.of(
-                                "python3",
-                                program,
-                                module,
-                                shape.m(),
-                                shape.n(),
-                                shape.k(),
-                                threads,
-                                type.label())
-                        .map(String::valueOf)
-                        .toList();
+                new ArrayList<>(List.of("python3", program.toString(), module));
+        command.addAll(shape.words());
+        command.addAll(List.of(Integer.toString(threads), type.label()));
         process = SteppedProcess.started(module, command, environment(threads), folder);
         // "ready NumPy 2.4.6"
         name = process.ready().replaceFirst("^ready ", "");
