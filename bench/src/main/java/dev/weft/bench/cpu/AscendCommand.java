@@ -6,8 +6,6 @@ import dev.weft.bench.measure.DeviceBench;
 import dev.weft.bench.measure.Figures;
 import dev.weft.bench.peers.BenchFolder;
 import dev.weft.bench.peers.ChildCommand;
-import dev.weft.cli.console.Console;
-import dev.weft.cli.console.JsonTarget;
 import dev.weft.cli.console.TextTable;
 import dev.weft.cli.console.Version;
 import dev.weft.cuda.Gpu;
@@ -15,13 +13,11 @@ import dev.weft.report.RunRecord;
 import dev.weft.sim.Machine;
 import dev.weft.sim.Machines;
 import java.io.IOException;
-import java.io.PrintWriter;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
-import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalInt;
 import picocli.CommandLine.Command;
@@ -99,10 +95,7 @@ public final class AscendCommand extends DeviceBench {
         if (limitSeconds < 1 || limitSeconds > MOST_SECONDS) {
             throw refused("--limit " + limitSeconds + ": expected 1 to " + MOST_SECONDS);
         }
-        PrintWriter out = spec.commandLine().getOut();
-        JsonTarget target = new JsonTarget(json, out);
-        Console console = new Console(out, target.toStandardOutput());
-        String startedAt = now();
+        open();
         List<BenchRecord.Skipped> skipped = new ArrayList<>();
         Optional<String> noGpu = items.contains("gpu") ? Gpu.unavailable() : Optional.empty();
         noGpu.ifPresent(
@@ -124,13 +117,8 @@ public final class AscendCommand extends DeviceBench {
                 boolean cpu = items.contains("cpu");
                 double seconds = seconds(row, flopsPerSecond);
                 if (cpu && seconds > limitSeconds) {
-                    String why =
-                            String.format(
-                                    Locale.ROOT,
-                                    "%s: about %.0f s on this CPU, --limit is %d",
-                                    row.describe(),
-                                    seconds,
-                                    limitSeconds);
+                    String form = "%s: about %.0f s on this CPU, --limit is %d";
+                    String why = text(form, row.describe(), seconds, limitSeconds);
                     skipped.add(new BenchRecord.Skipped("cpu", why));
                     cpu = false;
                 }
@@ -148,15 +136,7 @@ public final class AscendCommand extends DeviceBench {
         }
         table.lines().forEach(console::print);
         skipped.forEach(one -> console.print("skipped " + one.item() + ": " + one.reason()));
-        BenchRecord record =
-                new BenchRecord(
-                        BenchRecord.host(),
-                        quick,
-                        OptionalInt.of(iterations()),
-                        startedAt,
-                        found,
-                        skipped);
-        target.write(record::write);
+        write(BenchRecord.host(), OptionalInt.of(iterations()), found, skipped);
         return 0;
     }
 
@@ -185,16 +165,12 @@ public final class AscendCommand extends DeviceBench {
     }
 
     private static BenchRow benchRow(AscendRow row, Times times) {
-        Map<String, Double> figures =
-                Figures.of(
-                        "publishedMeanNs",
-                        row.publishedMs() * 1e6,
-                        "predictedNs",
-                        times.predictedMs() * 1e6,
-                        "cpuMeanNs",
-                        times.cpuMs() * 1e6,
-                        "gpuMeanNs",
-                        times.gpuMs() * 1e6);
+        Figures figures =
+                new Figures()
+                        .with("publishedMeanNs", row.publishedMs() * 1e6)
+                        .with("predictedNs", times.predictedMs() * 1e6)
+                        .with("cpuMeanNs", times.cpuMs() * 1e6)
+                        .with("gpuMeanNs", times.gpuMs() * 1e6);
         double here = Double.isNaN(times.gpuMs()) ? times.cpuMs() : times.gpuMs();
         String peer = "published for an Ascend A3 (910B1)";
         return new BenchRow("ascend", row.describe(), peer, row.publishedMs() / here, figures);
@@ -202,21 +178,32 @@ public final class AscendCommand extends DeviceBench {
 
     private static void addTo(TextTable table, int number, AscendRow row, Times times) {
         double off = times.predictedMs() / row.publishedMs() - 1;
-        table.row(
-                Integer.toString(number),
-                Integer.toString(row.ranks()),
-                Long.toString(row.m()),
-                Long.toString(row.k()),
-                Long.toString(row.n()),
-                ms(row.publishedMs()),
-                String.format(Locale.ROOT, "%.2f", row.publishedTflops()),
-                ms(times.predictedMs()),
-                Double.isNaN(off) ? "-" : String.format(Locale.ROOT, "%+.1f%%", 100 * off),
-                ms(times.cpuMs()),
-                ms(times.gpuMs()));
+        String cells =
+                text(
+                        "%d|%d|%d|%d|%d|%.3f|%.2f",
+                        number,
+                        row.ranks(),
+                        row.m(),
+                        row.k(),
+                        row.n(),
+                        row.publishedMs(),
+                        row.publishedTflops());
+        String offBy = Double.isNaN(off) ? "-" : text("%+.1f%%", 100 * off);
+        List<String> measured =
+                List.of(
+                        cells,
+                        ms(times.predictedMs()),
+                        offBy,
+                        ms(times.cpuMs()),
+                        ms(times.gpuMs()));
+        table.row(String.join("|", measured).split("\\|"));
     }
 
     private static String ms(double ms) {
-        return Double.isNaN(ms) ? "-" : String.format(Locale.ROOT, "%.3f", ms);
+        return Double.isNaN(ms) ? "-" : text("%.3f", ms);
+    }
+
+    private static String text(String form, Object... values) {
+        return String.format(Locale.ROOT, form, values);
     }
 }

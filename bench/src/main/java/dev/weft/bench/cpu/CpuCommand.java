@@ -5,12 +5,9 @@ import dev.weft.bench.measure.BenchRecord;
 import dev.weft.bench.measure.DeviceBench;
 import dev.weft.bench.measure.SkippedException;
 import dev.weft.bench.peers.BenchFolder;
-import dev.weft.cli.console.Console;
-import dev.weft.cli.console.JsonTarget;
 import dev.weft.cli.console.Version;
 import dev.weft.gemm.Gemms;
 import java.io.IOException;
-import java.io.PrintWriter;
 import java.lang.management.ManagementFactory;
 import java.util.ArrayList;
 import java.util.List;
@@ -88,12 +85,9 @@ public final class CpuCommand extends DeviceBench {
         List<String> items = checkedItems(only, items());
         int available = Runtime.getRuntime().availableProcessors();
         int used = checkedCores(available);
-        PrintWriter out = spec.commandLine().getOut();
-        JsonTarget target = new JsonTarget(json, out);
-        Console console = new Console(out, target.toStandardOutput());
+        open();
         BenchTable table = new BenchTable(quick, console::print);
-        String startedAt = now();
-        noteLoad(table, console);
+        noteLoad(table);
         table.head();
         try (BenchFolder folder = BenchFolder.create()) {
             BenchCase.Settings settings = new BenchCase.Settings(quick, used, folder.path());
@@ -104,15 +98,7 @@ public final class CpuCommand extends DeviceBench {
             }
         }
         table.summary();
-        BenchRecord bench =
-                new BenchRecord(
-                        machine(used, table.figures()),
-                        quick,
-                        OptionalInt.empty(),
-                        startedAt,
-                        table.rows(),
-                        table.skipped());
-        target.write(bench::write);
+        write(machine(used, table.figures()), OptionalInt.empty(), table.rows(), table.skipped());
         return 0;
     }
 
@@ -128,7 +114,7 @@ public final class CpuCommand extends DeviceBench {
     /**
      * Others at work make a bench worthless, and a pinned peer suffers more from them than Weft.
      */
-    private static void noteLoad(BenchTable table, Console console) {
+    private void noteLoad(BenchTable table) {
         double load = ManagementFactory.getOperatingSystemMXBean().getSystemLoadAverage();
         // Negative where the system does not tell.
         if (load >= 0) {

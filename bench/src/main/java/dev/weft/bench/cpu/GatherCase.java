@@ -10,7 +10,6 @@ import java.io.IOException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 
 /**
  * Small gathers, where latency counts: Weft's beside MPI_Allgather of every MPI of this machine, on
@@ -70,13 +69,12 @@ final class GatherCase implements BenchCase {
     }
 
     /** At the first shape of the source's tests, on its eight ranks, Weft must keep up. */
-    static BenchRow row(
-            Mpi.Implementation mpi, int ranks, GatherTimes times, boolean sideBySide) {
+    static BenchRow row(Mpi.Implementation mpi, int ranks, GatherTimes times, boolean sideBySide) {
         GatherTimes.Size size = times.size();
         GatherTimes.Side weft = sideBySide ? times.columns() : times.rows();
-        Map<String, Double> figures = times.figures(weft);
+        Figures figures = times.figures(weft);
         if (size.equals(GatherTimes.SOURCE) && ranks == SOURCE_RANKS) {
-            figures.putAll(Figures.of("needed", NEEDED, "pass", weft.speed() >= NEEDED));
+            figures.with("needed", NEEDED).with("pass", weft.speed() >= NEEDED);
         }
         String layout = sideBySide ? "side by side" : "below each other";
         String name =

@@ -78,8 +78,7 @@ final class GatherRace implements AutoCloseable {
         long trialNs = turnNs(this::byMpi, TRIAL_CALLS) / TRIAL_CALLS;
         int calls = Math.clamp(TURN_NS / Math.max(1, trialNs), 3, MOST_CALLS);
         List<Interleaved.Turn> turns =
-                Stream.<Runnable>of(
-                                () -> beside.call(input), () -> below.call(input), this::byMpi)
+                Stream.<Runnable>of(() -> beside.call(input), () -> below.call(input), this::byMpi)
                         .map(side -> (Interleaved.Turn) () -> turnNs(side, calls) / calls)
                         .toList();
         // Counted, not timed: every rank must make the same turns.
@@ -87,7 +86,12 @@ final class GatherRace implements AutoCloseable {
                 quick ? Interleaved.take(turns, 3, 5) : Interleaved.take(turns, 10, 41);
         check();
         return new GatherTimes(
-                size, calls, outcome.rounds(), side(outcome, 0), side(outcome, 1), side(outcome, 2));
+                size,
+                calls,
+                outcome.rounds(),
+                side(outcome, 0),
+                side(outcome, 1),
+                side(outcome, 2));
     }
 
     private static Side side(Interleaved.Outcome outcome, int side) {

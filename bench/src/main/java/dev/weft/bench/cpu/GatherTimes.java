@@ -5,7 +5,6 @@ import dev.weft.cli.message.RankLines;
 import dev.weft.tensor.DType;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 
 /**
  * What one call of each side took, by the slowest rank. Immutable; any thread may call it.
@@ -57,19 +56,20 @@ record GatherTimes(Size size, int calls, int rounds, Side columns, Side rows, Si
         List<GatherTimes> all = new ArrayList<>();
         RankLines messages =
                 new RankLines(
-                        List.of(GatherTimes.class),
-                        (rank, times) -> all.add((GatherTimes) times));
+                        List.of(GatherTimes.class), (rank, times) -> all.add((GatherTimes) times));
         lines.forEach(messages::take);
         return all;
     }
 
     /** The figures of a row: the side as Weft, MPI as the peer. */
-    Map<String, Double> figures(Side weft) {
-        Map<String, Double> figures =
-                Figures.of("weftMedianNs", weft.medianNs, "weftSpreadNs", weft.spreadNs);
-        figures.putAll(Figures.of("peerMedianNs", mpi.medianNs, "peerSpreadNs", mpi.spreadNs));
-        figures.putAll(Figures.of("bytesPerRank", size.bytes(), "callsPerTurn", calls));
-        figures.put("rounds", (double) rounds);
-        return figures;
+    Figures figures(Side weft) {
+        return new Figures()
+                .with("weftMedianNs", weft.medianNs)
+                .with("weftSpreadNs", weft.spreadNs)
+                .with("peerMedianNs", mpi.medianNs)
+                .with("peerSpreadNs", mpi.spreadNs)
+                .with("bytesPerRank", size.bytes())
+                .with("callsPerTurn", calls)
+                .with("rounds", rounds);
     }
 }

@@ -19,7 +19,6 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
-import java.util.Map;
 import java.util.Optional;
 import java.util.function.ToDoubleFunction;
 
@@ -167,16 +166,19 @@ final class LabCase implements BenchCase {
             double pipelined = ns(views.pipelined());
             double sequential = ns(views.sequential());
             double hidden = (transfers + product - pipelined) / Math.min(transfers, product);
-            Map<String, Double> figures =
-                    Figures.of("hosts", lab.hosts(), "transfersOverProduct", transfers / product);
-            figures.putAll(Figures.of("commOnlyNs", transfers, "computeOnlyNs", product));
-            figures.put("sequentialNs", sequential);
-            figures.put("sequentialCommNs", ns(views.sequentialComm()));
-            figures.put("sequentialProductNs", ns(views.sequentialCompute()));
-            figures.put("pipelinedNs", pipelined);
-            figures.put("pipelinedSpreadNs", views.pipelined().spread() * 1e3);
-            figures.put("progressCpu", weft.execution().progressCpu());
-            figures.putAll(Figures.of("hidden", hidden, "pass", hidden >= REQUIRED));
+            Figures figures =
+                    new Figures()
+                            .with("hosts", lab.hosts())
+                            .with("transfersOverProduct", transfers / product)
+                            .with("commOnlyNs", transfers)
+                            .with("computeOnlyNs", product)
+                            .with("sequentialNs", sequential)
+                            .with("sequentialCommNs", ns(views.sequentialComm()))
+                            .with("sequentialProductNs", ns(views.sequentialCompute()))
+                            .with("pipelined", views.pipelined())
+                            .with("progressCpu", weft.execution().progressCpu())
+                            .with("hidden", hidden)
+                            .with("pass", hidden >= REQUIRED);
             String peer = mpi.implementation().label() + ", Weft's product";
             sink.row(new BenchRow(ITEM, name, peer, sequential / pipelined, figures));
             return pipelined;
@@ -195,10 +197,14 @@ final class LabCase implements BenchCase {
                     peer.takeNs();
                 }
                 double total = median(peer, rounds, MpiProduct.Step::totalNs);
-                Map<String, Double> figures =
-                        Figures.of("weftMedianNs", pipelinedNs, "peerMedianNs", total);
-                figures.put("peerMpiNs", median(peer, rounds, MpiProduct.Step::mpiNs));
-                figures.put("peerProductNs", median(peer, rounds, MpiProduct.Step::productNs));
+                Figures figures =
+                        new Figures()
+                                .with("weftMedianNs", pipelinedNs)
+                                .with("peerMedianNs", total)
+                                .with("peerMpiNs", median(peer, rounds, MpiProduct.Step::mpiNs))
+                                .with(
+                                        "peerProductNs",
+                                        median(peer, rounds, MpiProduct.Step::productNs));
                 String peerName = program.get().name();
                 sink.row(new BenchRow(ITEM, name, peerName, total / pipelinedNs, figures));
             } catch (SteppedProcess.PeerException e) {

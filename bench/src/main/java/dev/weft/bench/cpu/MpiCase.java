@@ -21,7 +21,6 @@ import dev.weft.tensor.Matrix;
 import dev.weft.tune.Quantiles;
 import java.io.IOException;
 import java.util.List;
-import java.util.Map;
 
 /**
  * Product and communication in one call, beside a C program that calls OpenBLAS and MPI one after
@@ -142,14 +141,11 @@ record MpiCase(String item) implements BenchCase {
                 String name = "%s, %d ranks, %s".formatted(shape, ranks, weft.plan());
                 double[] peerNs = peer.latest(outcome.rounds(), Step::productNs);
                 double productRatio = Interleaved.medianRatio(peerNs, outcome.values(1));
-                Map<String, Double> figures =
-                        Figures.of(
-                                "ranks",
-                                ranks,
-                                "weftProductNs",
-                                outcome.medianNs(1),
-                                "productRatio",
-                                productRatio);
+                Figures figures =
+                        new Figures()
+                                .with("ranks", ranks)
+                                .with("weftProductNs", outcome.medianNs(1))
+                                .with("productRatio", productRatio);
                 row(name, outcome, 0, peer, "gather", figures);
             }
         }
@@ -174,18 +170,13 @@ record MpiCase(String item) implements BenchCase {
                                         () -> whole.takeNs(View.PIPELINED),
                                         () -> byRank.takeNs(View.PIPELINED),
                                         peer::takeNs));
+                String what =
+                        (all ? "all-reduce " : "scatter ") + shape + ", " + ranks + " ranks, ";
                 for (Order order : List.of(Order.WHOLE, Order.BY_RANK)) {
-                    String plan = (order == Order.WHOLE ? whole : byRank).plan();
-                    String name =
-                            "%s %s, %d ranks, %s, %s"
-                                    .formatted(
-                                            all ? "all-reduce" : "scatter",
-                                            shape,
-                                            ranks,
-                                            order.label(),
-                                            plan);
-                    int weft = order == Order.WHOLE ? 0 : 1;
-                    row(name, outcome, weft, peer, "reduce", Figures.of("ranks", ranks));
+                    boolean first = order == Order.WHOLE;
+                    String name = what + order.label() + ", " + (first ? whole : byRank).plan();
+                    Figures figures = new Figures().with("ranks", ranks);
+                    row(name, outcome, first ? 0 : 1, peer, "reduce", figures);
                 }
             }
         }
@@ -202,8 +193,8 @@ record MpiCase(String item) implements BenchCase {
                 String name =
                         "all-reduce %s, %d processes, %s"
                                 .formatted(shape, FEW_ROWS_RANKS, weft.plan());
-                Map<String, Double> figures =
-                        Figures.of("callsPerTurn", CALLS, "ranks", FEW_ROWS_RANKS);
+                Figures figures =
+                        new Figures().with("callsPerTurn", CALLS).with("ranks", FEW_ROWS_RANKS);
                 row(name, outcome, 0, peer, "reduce", figures);
             }
         }
@@ -242,38 +233,30 @@ record MpiCase(String item) implements BenchCase {
                 int weft,
                 MpiProduct peer,
                 String what,
-                Map<String, Double> figures) {
+                Figures figures) {
             int last = outcome.ns().length - 1;
             double[] productNs = peer.latest(outcome.rounds(), Step::productNs);
             double[] addedNs = peer.latest(outcome.rounds(), Step::addedNs);
             double added = Interleaved.medianRatio(addedNs, productNs);
             double ratio = outcome.speed(weft, last);
-            figures.put("rounds", (double) outcome.rounds());
+            figures.with("rounds", outcome.rounds());
             outcome.put(figures, "weft", weft);
             outcome.put(figures, "peer", last);
             String mpi = what.equals("gather") ? "peerGatherNs" : "peerReduceNs";
             double[] mpiNs = peer.latest(outcome.rounds(), Step::mpiNs);
             double needed = needed(added, figures);
             boolean visible = !what.equals("gather") || added < LARGE || ratio > VISIBLE_GATHER;
-            figures.putAll(
-                    Figures.of(
-                            "peerPinned",
-                            peer.pinned(),
-                            mpi,
-                            Quantiles.median(mpiNs),
-                            "peerProductNs",
-                            Quantiles.median(productNs),
-                            what + "OverProduct",
-                            added,
-                            "needed",
-                            needed,
-                            "pass",
-                            ratio >= needed && visible));
+            figures.with("peerPinned", peer.pinned())
+                    .with(mpi, Quantiles.median(mpiNs))
+                    .with("peerProductNs", Quantiles.median(productNs))
+                    .with(what + "OverProduct", added)
+                    .with("needed", needed)
+                    .with("pass", ratio >= needed && visible);
             sink.row(new BenchRow(item, name, program.name(), ratio, figures));
         }
 
         /** Of a gather, as if it took no time; of a reduction that is large, a visible gain. */
-        private static double needed(double added, Map<String, Double> figures) {
+        private static double needed(double added, Figures figures) {
             if (figures.containsKey("productRatio")) {
                 return REQUIRED * figures.get("productRatio") * (1 + added);
             }

@@ -119,14 +119,14 @@ final class ProductTurns implements AutoCloseable {
 
     private Map<String, Double> figures(Interleaved.Outcome outcome, Comparison row) {
         double gflops = shape.gflops(outcome.medianNs(row.faster));
-        Map<String, Double> figures = Figures.of("threads", threads, "rounds", outcome.rounds());
+        Figures figures = new Figures().with("threads", threads).with("rounds", outcome.rounds());
         outcome.put(figures, "weft", row.faster);
         outcome.put(figures, "peer", row.other);
-        figures.put("weftGflops", gflops);
-        figures.put("peerGflops", shape.gflops(outcome.medianNs(row.other)));
+        figures.with("weftGflops", gflops)
+                .with("peerGflops", shape.gflops(outcome.medianNs(row.other)));
         if (peakTurn != NONE) {
-            figures.put("fmaPeakGflops", peakGflops(outcome));
-            figures.put("peakFraction", gflops / peakGflops(outcome));
+            figures.with("fmaPeakGflops", peakGflops(outcome))
+                    .with("peakFraction", gflops / peakGflops(outcome));
         }
         return figures;
     }

@@ -96,7 +96,9 @@ final class StartupCase implements BenchCase {
                 "second start of ./weft " + String.join(" ", run),
                 wantedSeconds + " s",
                 wantedSeconds * 1e9 / medianNs,
-                Figures.of("weftMedianNs", medianNs, "weftSpreadNs", samples.spread() * 1e3));
+                new Figures()
+                        .with("weftMedianNs", medianNs)
+                        .with("weftSpreadNs", samples.spread() * 1e3));
     }
 
     /** Of fresh processes: medians of their first calls and of their last. */
@@ -119,13 +121,10 @@ final class StartupCase implements BenchCase {
                 "first call of a process, " + FirstCall.DESCRIPTION,
                 FIRST_OVER_LAST + " times the hundredth",
                 FIRST_OVER_LAST * lastNs / firstNs,
-                Figures.of(
-                        "weftMedianNs",
-                        firstNs,
-                        "weftSpreadNs",
-                        first.spread() * 1e3,
-                        "peerMedianNs",
-                        lastNs));
+                new Figures()
+                        .with("weftMedianNs", firstNs)
+                        .with("weftSpreadNs", first.spread() * 1e3)
+                        .with("peerMedianNs", lastNs));
     }
 
     /** In a folder of the bench's own: inputs go to the folder {@code out} of where it is run. */
@@ -143,6 +142,6 @@ final class StartupCase implements BenchCase {
                 "heap bytes per call, " + algorithm.label() + ", " + HeapUse.DESCRIPTION,
                 "no allocation",
                 bytesPerCall == 0 ? 1 : 0,
-                Figures.of("bytesPerCall", bytesPerCall));
+                new Figures().with("bytesPerCall", bytesPerCall));
     }
 }

@@ -5,8 +5,6 @@ import dev.weft.bench.measure.BenchRow;
 import dev.weft.bench.measure.DeviceBench;
 import dev.weft.bench.measure.Resources;
 import dev.weft.bench.peers.BenchFolder;
-import dev.weft.cli.console.Console;
-import dev.weft.cli.console.JsonTarget;
 import dev.weft.cli.console.Version;
 import dev.weft.cuda.Gpu;
 import dev.weft.cuda.GpuStream;
@@ -115,8 +113,7 @@ public final class GpuCommand extends DeviceBench {
         List<String> items = checkedItems(only, List.copyOf(QUESTIONS.keySet()));
         List<Integer> numbers = checkedRows(rows, GpuOverlapRow.ROWS.size(), QUICK_ROWS);
         int rounds = checkedIterations();
-        PrintWriter out = spec.commandLine().getOut();
-        JsonTarget target = new JsonTarget(json, out);
+        open();
         Optional<String> missing = Gpu.unavailable().or(CublasLt::unavailable);
         if (missing.isPresent()) {
             PrintWriter err = spec.commandLine().getErr();
@@ -124,9 +121,7 @@ public final class GpuCommand extends DeviceBench {
             err.flush();
             return ExitCode.USAGE;
         }
-        Console console = new Console(out, target.toStandardOutput());
         GpuTable table = new GpuTable(quick, console::print);
-        String startedAt = now();
         // Never closed: cublasLt's handle needs the context as long as the process lives.
         Gpu gpu = Gpu.open(0);
         Map<String, Object> machine = machine(gpu);
@@ -139,7 +134,7 @@ public final class GpuCommand extends DeviceBench {
                 GpuStream stream = GpuStream.create()) {
             Optional<GpuPytorch> pytorch =
                     items.stream().anyMatch(WITH_PYTORCH::contains)
-                            ? pytorch(opened, machine, console)
+                            ? pytorch(opened, machine)
                             : Optional.empty();
             GpuBench bench = new GpuBench(gpu, check, stream, quick, rounds, numbers, pytorch);
             for (Map.Entry<String, Question> each : QUESTIONS.entrySet()) {
@@ -149,21 +144,16 @@ public final class GpuCommand extends DeviceBench {
             }
         }
         table.summary();
-        BenchRecord record =
-                new BenchRecord(
-                        machine,
-                        quick,
-                        OptionalInt.of(rounds),
-                        startedAt,
-                        table.rows().stream().map(BenchRow::rounded).toList(),
-                        List.of());
-        target.write(record::write);
+        write(
+                machine,
+                OptionalInt.of(rounds),
+                table.rows().stream().map(BenchRow::rounded).toList(),
+                List.of());
         return table.rows().stream().allMatch(BenchRow::verified) ? ExitCode.OK : ExitCode.SOFTWARE;
     }
 
     /** Where it is not installed, its columns stay empty. */
-    private Optional<GpuPytorch> pytorch(
-            Resources opened, Map<String, Object> machine, Console console)
+    private Optional<GpuPytorch> pytorch(Resources opened, Map<String, Object> machine)
             throws IOException, InterruptedException {
         Path folder = opened.add(BenchFolder.create()).path();
         try {

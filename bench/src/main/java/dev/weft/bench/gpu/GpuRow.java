@@ -20,7 +20,7 @@ final class GpuRow {
     private final String name;
     private final String peer;
     private final Map<String, Samples> times;
-    private final Map<String, Double> figures = new LinkedHashMap<>();
+    private final Figures figures = new Figures();
     private final List<String> misses = new ArrayList<>();
 
     GpuRow(String item, String name, String peer, Map<String, Samples> times) {
@@ -66,8 +66,13 @@ final class GpuRow {
         return times.get(time).median();
     }
 
+    /**
+     * @param namesAndValues a name, its value and so on
+     */
     GpuRow put(Object... namesAndValues) {
-        figures.putAll(Figures.of(namesAndValues));
+        for (int i = 0; i < namesAndValues.length; i += 2) {
+            figures.with((String) namesAndValues[i], namesAndValues[i + 1]);
+        }
         return this;
     }
 

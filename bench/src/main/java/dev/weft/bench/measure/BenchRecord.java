@@ -2,6 +2,7 @@ package dev.weft.bench.measure;
 
 import com.fasterxml.jackson.core.JsonGenerator;
 import dev.weft.cli.console.Version;
+import dev.weft.json.RecordJson;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -83,14 +84,7 @@ public record BenchRecord(
             row(json, row);
         }
         json.writeEndArray();
-        json.writeArrayFieldStart("skipped");
-        for (Skipped what : skipped) {
-            json.writeStartObject();
-            json.writeStringField("item", what.item);
-            json.writeStringField("reason", what.reason);
-            json.writeEndObject();
-        }
-        json.writeEndArray();
+        RecordJson.field(json, "skipped", skipped);
     }
 
     private static void row(JsonGenerator json, BenchRow row) throws IOException {
@@ -101,28 +95,12 @@ public record BenchRecord(
         number(json, "ratio", row.ratio());
         numbers(json, row.figures());
         if (!row.checks().isEmpty()) {
-            verification(json, row);
+            json.writeNumberField("pass", row.pass() ? 1 : 0);
+            json.writeBooleanField("verified", row.verified());
+            RecordJson.field(json, "checks", row.checks());
+            RecordJson.field(json, "misses", row.misses());
         }
         json.writeEndObject();
-    }
-
-    private static void verification(JsonGenerator json, BenchRow row) throws IOException {
-        json.writeNumberField("pass", row.pass() ? 1 : 0);
-        json.writeBooleanField("verified", row.verified());
-        json.writeArrayFieldStart("checks");
-        for (BenchRow.Check check : row.checks()) {
-            json.writeStartObject();
-            json.writeStringField("what", check.what());
-            json.writeBooleanField("passed", check.passed());
-            json.writeStringField("detail", check.detail());
-            json.writeEndObject();
-        }
-        json.writeEndArray();
-        json.writeArrayFieldStart("misses");
-        for (String miss : row.misses()) {
-            json.writeString(miss);
-        }
-        json.writeEndArray();
     }
 
     private static void numbers(JsonGenerator json, Map<?, ?> numbers) throws IOException {

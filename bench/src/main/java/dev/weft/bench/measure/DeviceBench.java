@@ -1,8 +1,14 @@
 package dev.weft.bench.measure;
 
+import dev.weft.cli.console.Console;
+import dev.weft.cli.console.JsonTarget;
+import java.io.IOException;
+import java.io.PrintWriter;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
 import java.util.List;
+import java.util.Map;
+import java.util.OptionalInt;
 import java.util.concurrent.Callable;
 import java.util.stream.IntStream;
 import picocli.CommandLine.Model.CommandSpec;
@@ -25,6 +31,34 @@ public abstract class DeviceBench implements Callable<Integer> {
             paramLabel = "FILE",
             description = "Write the record there; - is standard output (docs/bench-record.md).")
     protected String json;
+
+    /** For people; silent where the record goes to standard output. */
+    protected Console console;
+
+    private JsonTarget target;
+    private String startedAt;
+
+    /** Opens the outputs, once all options are right. */
+    protected void open() {
+        PrintWriter out = spec.commandLine().getOut();
+        target = new JsonTarget(json, out);
+        console = new Console(out, target.toStandardOutput());
+        startedAt = Instant.now().truncatedTo(ChronoUnit.SECONDS).toString();
+    }
+
+    /**
+     * Writes the record.
+     *
+     * @param iterations rounds that counted, where all rows have as many
+     */
+    protected void write(
+            Map<String, Object> machine,
+            OptionalInt iterations,
+            List<BenchRow> rows,
+            List<BenchRecord.Skipped> skipped)
+            throws IOException {
+        target.write(new BenchRecord(machine, quick, iterations, startedAt, rows, skipped)::write);
+    }
 
     /** The items of {@code --only}, or all. */
     protected List<String> checkedItems(List<String> only, List<String> known) {
@@ -61,9 +95,5 @@ public abstract class DeviceBench implements Callable<Integer> {
 
     protected ParameterException refused(String message) {
         return new ParameterException(spec.commandLine(), message);
-    }
-
-    protected static String now() {
-        return Instant.now().truncatedTo(ChronoUnit.SECONDS).toString();
     }
 }

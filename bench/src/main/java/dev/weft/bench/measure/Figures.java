@@ -1,26 +1,31 @@
 package dev.weft.bench.measure;
 
+import dev.weft.report.Samples;
 import java.util.LinkedHashMap;
-import java.util.Map;
 
-/** Figures of a row, by name with the unit as suffix. Any thread may call it. */
-public final class Figures {
+/**
+ * Figures of a row, by name with the unit as suffix, in the order in which they were added. Used by
+ * one thread.
+ */
+public final class Figures extends LinkedHashMap<String, Double> {
 
-    private Figures() {}
+    private static final long serialVersionUID = 1L;
 
     /**
-     * Figures in the order in which they are given.
+     * Adds one.
      *
-     * @param namesAndValues a name, its value and so on; of a boolean, true is 1
+     * @param value a number, or a boolean: true is 1
      */
-    public static Map<String, Double> of(Object... namesAndValues) {
-        Map<String, Double> figures = new LinkedHashMap<>();
-        for (int i = 0; i < namesAndValues.length; i += 2) {
-            Object value = namesAndValues[i + 1];
-            double number =
-                    value instanceof Boolean yes ? (yes ? 1 : 0) : ((Number) value).doubleValue();
-            figures.put((String) namesAndValues[i], number);
-        }
-        return figures;
+    public Figures with(String name, Object value) {
+        put(
+                name,
+                value instanceof Boolean yes ? (yes ? 1.0 : 0.0) : ((Number) value).doubleValue());
+        return this;
+    }
+
+    /** Adds {@code nameNs} and {@code nameSpreadNs}: the median, and the quartiles' distance. */
+    public Figures with(String name, Samples samples) {
+        return with(name + "Ns", samples.median() * 1e3)
+                .with(name + "SpreadNs", samples.spread() * 1e3);
     }
 }

@@ -93,7 +93,8 @@ public record Mpi(Implementation implementation, Path compiler, Path starter) {
             throws IOException, InterruptedException {
         for (Path starter : starters) {
             ChildCommand.Output version = Programs.run(folder, starter.toString(), "--version");
-            if (Implementation.of(version.text() + version.errors()).equals(Optional.of(implementation))) {
+            if (Implementation.of(version.text() + version.errors())
+                    .equals(Optional.of(implementation))) {
                 return Optional.of(starter);
             }
         }

@@ -23,8 +23,7 @@ public final class PythonProduct implements AutoCloseable {
     public PythonProduct(
             String module, Path program, Path folder, Shape shape, DType type, int threads)
             throws IOException, InterruptedException {
-        List<String> command =
-                new ArrayList<>(List.of("python3", program.toString(), module));
+        List<String> command = new ArrayList<>(List.of("python3", program.toString(), module));
         command.addAll(shape.words());
         command.addAll(List.of(Integer.toString(threads), type.label()));
         process = SteppedProcess.started(module, command, environment(threads), folder);

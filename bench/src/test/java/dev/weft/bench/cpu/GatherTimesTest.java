@@ -45,8 +45,7 @@ class GatherTimesTest {
         assertEquals(1.07, fast.ratio());
         assertEquals(1, fast.figures().get("needed"));
         assertEquals(1, fast.figures().get("pass"));
-        GatherTimes late =
-                of(GatherTimes.SOURCE, new GatherTimes.Side(4610, 12.5, 0.998));
+        GatherTimes late = of(GatherTimes.SOURCE, new GatherTimes.Side(4610, 12.5, 0.998));
         assertEquals(0, row(8, late).figures().get("pass"));
         for (BenchRow other : List.of(row(4, source), row(8, TIMES))) {
             assertFalse(other.figures().containsKey("needed"), other.name());

@@ -17,8 +17,7 @@ class OverlapRowsTest {
 
     /** Compute 100 us, transfers 60 us, sequential 20 + 110 us; pipelined as given. */
     private static Views run(double pipelinedUs) {
-        return new Views(
-                us(100), us(60), us(130), us(20), us(110), us(pipelinedUs), false, null);
+        return new Views(us(100), us(60), us(130), us(20), us(110), us(pipelinedUs), false, null);
     }
 
     private static Samples us(double median) {
