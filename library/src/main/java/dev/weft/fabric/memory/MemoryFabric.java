@@ -69,7 +69,7 @@ public abstract class MemoryFabric implements Transport, World.Rank {
     private volatile boolean closed;
 
     /** Null if chunks are moved at full speed. */
-    private PacedChunkMover.Link link;
+    private CopyChunkMover.Link link;
 
     /**
      * @param id the same on every rank of the group, different for every group
@@ -178,7 +178,7 @@ public abstract class MemoryFabric implements Transport, World.Rank {
      * prepared.
      */
     public final void pace(long bitsPerSecond) {
-        link = new PacedChunkMover.Link(bitsPerSecond);
+        link = new CopyChunkMover.Link(bitsPerSecond);
     }
 
     @Override
@@ -275,8 +275,7 @@ public abstract class MemoryFabric implements Transport, World.Rank {
 
     @Override
     public ChunkMover mover(IntConsumer ended) {
-        ChunkMover copies = new CopyChunkMover(this, ended);
-        return link == null ? copies : new PacedChunkMover(copies, link, this::worked);
+        return new CopyChunkMover(this, ended, link);
     }
 
     @Override

@@ -46,7 +46,7 @@ final class MpiChunkMover implements ChunkMover {
     MpiChunkMover(MpiFabric fabric, MpiProgress progress, IntConsumer ended) {
         this.fabric = fabric;
         this.progress = progress;
-        this.copies = new CopyChunkMover(fabric, ended);
+        this.copies = new CopyChunkMover(fabric, ended, null);
         this.ended = ended;
         Arena arena = Arena.ofShared();
         this.words = MemoryRegion.own(fabric.size(), arena, arena::close);
