@@ -1,5 +1,6 @@
 package dev.weft.fabric.mpi;
 
+import dev.weft.fabric.mpi.MpiMessage.Field;
 import dev.weft.ffi.Mpi;
 import dev.weft.ffi.MpiRequests;
 import java.util.LinkedHashMap;
@@ -16,6 +17,7 @@ final class MpiEndpoint {
 
     private final Mpi mpi;
     private final long comm;
+    private final long byteType;
     private final MpiRequests requests;
 
     /** Datatypes of rectangles with gaps, made when first needed: operators use few shapes. */
@@ -26,39 +28,28 @@ final class MpiEndpoint {
     MpiEndpoint(Mpi mpi, long comm, MpiRequests requests) {
         this.mpi = mpi;
         this.comm = comm;
+        this.byteType = mpi.byteType();
         this.requests = requests;
     }
 
     void sendMessage(int request, MpiMessage message, int peer) {
-        requests.isend(
-                request,
-                message.address(),
-                message.length(),
-                mpi.byteType(),
-                peer,
-                MESSAGE_TAG,
-                comm);
+        long at = message.address();
+        requests.isend(request, at, message.length(), byteType, peer, MESSAGE_TAG, comm);
     }
 
     void receiveMessage(int request, MpiMessage received, int peer) {
-        requests.irecv(
-                request,
-                received.address(),
-                MpiMessage.MAX_BYTES,
-                mpi.byteType(),
-                peer,
-                MESSAGE_TAG,
-                comm);
+        long at = received.address();
+        requests.irecv(request, at, MpiMessage.MAX_BYTES, byteType, peer, MESSAGE_TAG, comm);
     }
 
     /** Sends the next fragment of a put. */
     void sendFragment(int request, MpiMessage put, int peer) {
-        fragment(true, request, put, put.fromPitch(), peer);
+        fragment(true, request, put, put.get(Field.FROM_PITCH), peer);
     }
 
     /** Receives the next fragment of a put. */
     void receiveFragment(int request, MpiMessage put, int peer) {
-        fragment(false, request, put, put.toPitch(), peer);
+        fragment(false, request, put, put.get(Field.TO_PITCH), peer);
     }
 
     private void fragment(boolean send, int request, MpiMessage put, long pitch, int peer) {
@@ -68,7 +59,7 @@ final class MpiEndpoint {
         int rows = fragments.rows(fragment);
         boolean plain = fragments.contiguous();
         int count = plain ? rows : 1;
-        long type = plain ? mpi.byteType() : type(rows, (int) fragments.rowBytes(), pitch);
+        long type = plain ? byteType : type(rows, (int) fragments.rowBytes(), pitch);
         if (send) {
             requests.isend(request, address, count, type, peer, FRAGMENT_TAG, comm);
         } else {

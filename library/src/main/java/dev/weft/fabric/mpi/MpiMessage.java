@@ -9,26 +9,8 @@ import java.nio.charset.StandardCharsets;
 
 /**
  * A control message between the progress threads of two ranks, and what either end must keep until
- * it has been sent or its rectangle has arrived. Its layout, in the byte order of the hosts'
- * processors, which must be the same:
- *
- * <pre>
- * byte   0  4 bytes  kind
- * byte   4  4 bytes  value of the word; of a failure: the rank that caused it
- * byte   8  8 bytes  key of the region
- * byte  16  8 bytes  offset in the part: of the word, or of the rectangle at the receiver
- * byte  24  8 bytes  an 8-byte value; of a rectangle: its offset at the sender
- * byte  32  8 bytes  offset of the flag
- * byte  40  8 bytes  offset of the counter, or -1
- * byte  48  4 bytes  value of the counter
- * byte  52  4 bytes  of a get: the mover to notify of its end, or -1
- * byte  56  4 bytes  its number of the move
- * byte  64  8 bytes  rows
- * byte  72  8 bytes  bytes of a row
- * byte  80  8 bytes  pitch at the sender
- * byte  88  8 bytes  pitch at the receiver
- * byte  96           end; of a failure: its text follows, UTF-8
- * </pre>
+ * it has been sent or its rectangle has arrived. It has the fields of {@link Field}, in the byte
+ * order of the hosts' processors, which must be the same; the text of a failure follows, UTF-8.
  */
 final class MpiMessage {
 
@@ -65,6 +47,41 @@ final class MpiMessage {
     /** The sender has released a region. */
     static final int RELEASED = 9;
 
+    /** Where a field lies in a message, and how many bytes it has. */
+    enum Field {
+        KIND(0, 4),
+        /** Of the word; of a failure: the rank that caused it. */
+        VALUE(4, 4),
+        /** Of the region. */
+        KEY(8, 8),
+        /** The offset in the part: of the word, or of the rectangle at the receiver. */
+        AT(16, 8),
+        /** An 8-byte value; of a rectangle: its offset at the sender. */
+        WIDE(24, 8),
+        FLAG_AT(32, 8),
+        /** The offset of the counter, or -1. */
+        COUNTER_AT(40, 8),
+        COUNTER(48, 4),
+        /** Of a get: the mover to notify of its end, or -1. */
+        MOVER(52, 4),
+        /** That mover's number of the move. */
+        INDEX(56, 4),
+        ROWS(64, 8),
+        ROW_BYTES(72, 8),
+        /** Bytes from row to row at the sender. */
+        FROM_PITCH(80, 8),
+        /** Bytes from row to row at the receiver. */
+        TO_PITCH(88, 8);
+
+        private final int at;
+        private final int bytes;
+
+        Field(int at, int bytes) {
+            this.at = at;
+            this.bytes = bytes;
+        }
+    }
+
     private final MemorySegment buffer;
     private int length;
 
@@ -95,12 +112,26 @@ final class MpiMessage {
         return length;
     }
 
+    long get(Field field) {
+        return field.bytes == Integer.BYTES
+                ? buffer.get(ValueLayout.JAVA_INT, field.at)
+                : buffer.get(ValueLayout.JAVA_LONG, field.at);
+    }
+
+    private void put(Field field, long value) {
+        if (field.bytes == Integer.BYTES) {
+            buffer.set(ValueLayout.JAVA_INT, field.at, (int) value);
+        } else {
+            buffer.set(ValueLayout.JAVA_LONG, field.at, value);
+        }
+    }
+
     void set(int kind, long key, long at, int value, long wide) {
-        buffer.set(ValueLayout.JAVA_INT, 0, kind);
-        buffer.set(ValueLayout.JAVA_INT, 4, value);
-        buffer.set(ValueLayout.JAVA_LONG, 8, key);
-        buffer.set(ValueLayout.JAVA_LONG, 16, at);
-        buffer.set(ValueLayout.JAVA_LONG, 24, wide);
+        put(Field.KIND, kind);
+        put(Field.VALUE, value);
+        put(Field.KEY, key);
+        put(Field.AT, at);
+        put(Field.WIDE, wide);
         clear();
     }
 
@@ -123,21 +154,21 @@ final class MpiMessage {
 
     void rectangle(int kind, Move move, int flag, int counter, int moverId, int index) {
         set(kind, ((MemoryRegion) move.region()).key(), move.toAt(), flag, move.fromAt());
-        buffer.set(ValueLayout.JAVA_LONG, 32, move.flagAt());
-        buffer.set(ValueLayout.JAVA_LONG, 40, move.counterAt());
-        buffer.set(ValueLayout.JAVA_INT, 48, counter);
-        buffer.set(ValueLayout.JAVA_INT, 52, moverId);
-        buffer.set(ValueLayout.JAVA_INT, 56, index);
-        buffer.set(ValueLayout.JAVA_LONG, 64, move.rows());
-        buffer.set(ValueLayout.JAVA_LONG, 72, move.rowBytes());
-        buffer.set(ValueLayout.JAVA_LONG, 80, move.fromPitch());
-        buffer.set(ValueLayout.JAVA_LONG, 88, move.toPitch());
+        put(Field.FLAG_AT, move.flagAt());
+        put(Field.COUNTER_AT, move.counterAt());
+        put(Field.COUNTER, counter);
+        put(Field.MOVER, moverId);
+        put(Field.INDEX, index);
+        put(Field.ROWS, move.rows());
+        put(Field.ROW_BYTES, move.rowBytes());
+        put(Field.FROM_PITCH, move.fromPitch());
+        put(Field.TO_PITCH, move.toPitch());
     }
 
     /** Turns this into the put that answers a get. */
     void answer(MpiMessage get, long rectangle) {
         copyFrom(get);
-        buffer.set(ValueLayout.JAVA_INT, 0, PUT);
+        put(Field.KIND, PUT);
         cut(rectangle);
     }
 
@@ -157,59 +188,16 @@ final class MpiMessage {
     }
 
     int kind() {
-        return buffer.get(ValueLayout.JAVA_INT, 0);
-    }
-
-    int value() {
-        return buffer.get(ValueLayout.JAVA_INT, 4);
+        return number(Field.KIND);
     }
 
     long key() {
-        return buffer.get(ValueLayout.JAVA_LONG, 8);
+        return get(Field.KEY);
     }
 
-    long at() {
-        return buffer.get(ValueLayout.JAVA_LONG, 16);
-    }
-
-    long wide() {
-        return buffer.get(ValueLayout.JAVA_LONG, 24);
-    }
-
-    long flagAt() {
-        return buffer.get(ValueLayout.JAVA_LONG, 32);
-    }
-
-    long counterAt() {
-        return buffer.get(ValueLayout.JAVA_LONG, 40);
-    }
-
-    int counter() {
-        return buffer.get(ValueLayout.JAVA_INT, 48);
-    }
-
-    int moverId() {
-        return buffer.get(ValueLayout.JAVA_INT, 52);
-    }
-
-    int index() {
-        return buffer.get(ValueLayout.JAVA_INT, 56);
-    }
-
-    long rows() {
-        return buffer.get(ValueLayout.JAVA_LONG, 64);
-    }
-
-    long rowBytes() {
-        return buffer.get(ValueLayout.JAVA_LONG, 72);
-    }
-
-    long fromPitch() {
-        return buffer.get(ValueLayout.JAVA_LONG, 80);
-    }
-
-    long toPitch() {
-        return buffer.get(ValueLayout.JAVA_LONG, 88);
+    /** A field of 4 bytes. */
+    int number(Field field) {
+        return (int) get(field);
     }
 
     String failureText(int received) {

@@ -1,5 +1,6 @@
 package dev.weft.fabric.mpi;
 
+import dev.weft.fabric.mpi.MpiMessage.Field;
 import dev.weft.fabric.FabricException.PeerFailedException;
 import dev.weft.fabric.memory.ControlBlock;
 import dev.weft.fabric.memory.Health;
@@ -335,7 +336,7 @@ final class MpiProgress {
             MpiMessage sent = channel.completed(request);
             if (sent != null) {
                 if (sent.mover != null) {
-                    sent.mover.ended(sent.index(), channel.peer);
+                    sent.mover.ended(sent.number(Field.INDEX), channel.peer);
                 }
                 channel.recycle(sent);
             }

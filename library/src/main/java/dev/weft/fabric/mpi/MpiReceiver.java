@@ -1,5 +1,6 @@
 package dev.weft.fabric.mpi;
 
+import dev.weft.fabric.mpi.MpiMessage.Field;
 import dev.weft.fabric.memory.Health;
 import dev.weft.fabric.memory.MemoryRegion;
 import dev.weft.fabric.memory.Words;
@@ -41,13 +42,13 @@ final class MpiReceiver {
         MpiMessage message = channel.received;
         int peer = channel.peer;
         switch (message.kind()) {
-            case MpiMessage.WORK -> health.peerWorked(peer, message.wide());
+            case MpiMessage.WORK -> health.peerWorked(peer, message.get(Field.WIDE));
             case MpiMessage.FAILED ->
-                    health.peerFailed(peer, message.value(), message.failureText(bytes));
+                    health.peerFailed(peer, message.number(Field.VALUE), message.failureText(bytes));
             case MpiMessage.GET -> answer(channel, message);
             case MpiMessage.PUT -> {
                 MpiRegion region = regions.get(message.key());
-                channel.newArrival().cut(region.ownAddress(self) + message.at());
+                channel.newArrival().cut(region.ownAddress(self) + message.get(Field.AT));
             }
             case MpiMessage.WORD,
                     MpiMessage.PUBLISHED,
@@ -63,7 +64,7 @@ final class MpiReceiver {
 
     private void answer(MpiChannel channel, MpiMessage get) {
         MpiMessage put = channel.newMessage();
-        put.answer(get, regions.get(get.key()).ownAddress(self) + get.wide());
+        put.answer(get, regions.get(get.key()).ownAddress(self) + get.get(Field.WIDE));
         channel.send(put);
     }
 
@@ -87,22 +88,22 @@ final class MpiReceiver {
         int own = region.group.memberOf(self);
         switch (message.kind()) {
             case MpiMessage.RELEASED -> regions.release(region, peer);
-            case MpiMessage.WORD -> world.store(memory, own, message.at(), message.value());
+            case MpiMessage.WORD -> world.store(memory, own, message.get(Field.AT), message.number(Field.VALUE));
             case MpiMessage.PUBLISHED ->
-                    world.store(memory, region.group.memberOf(peer), message.at(), message.value());
+                    world.store(memory, region.group.memberOf(peer), message.get(Field.AT), message.number(Field.VALUE));
             case MpiMessage.VALUE ->
                     Words.longRelease(
                             memory.words(region.group.memberOf(peer)),
-                            message.at(),
-                            message.wide());
+                            message.get(Field.AT),
+                            message.get(Field.WIDE));
             default -> {
-                world.store(memory, own, message.flagAt(), message.value());
-                if (message.counterAt() >= 0) {
-                    world.store(memory, own, message.counterAt(), message.counter());
+                world.store(memory, own, message.get(Field.FLAG_AT), message.number(Field.VALUE));
+                if (message.get(Field.COUNTER_AT) >= 0) {
+                    world.store(memory, own, message.get(Field.COUNTER_AT), message.number(Field.COUNTER));
                 }
-                MpiChunkMover mover = movers.get(message.moverId());
+                MpiChunkMover mover = movers.get(message.number(Field.MOVER));
                 if (mover != null) {
-                    mover.ended(message.index(), peer);
+                    mover.ended(message.number(Field.INDEX), peer);
                 }
                 health.worked();
             }

@@ -1,5 +1,6 @@
 package dev.weft.fabric.mpi;
 
+import dev.weft.fabric.mpi.MpiMessage.Field;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
@@ -34,8 +35,8 @@ class MpiMessageTest {
         MpiMessage seen = received();
         assertEquals(MpiMessage.WORD, seen.kind());
         assertEquals(-5, seen.key());
-        assertEquals(1L << 40, seen.at());
-        assertEquals(Integer.MIN_VALUE, seen.value());
+        assertEquals(1L << 40, seen.get(Field.AT));
+        assertEquals(Integer.MIN_VALUE, seen.number(Field.VALUE));
         assertEquals(MpiMessage.BYTES, message.length());
         assertFalse(message.isPutFrom(-5));
     }
@@ -51,18 +52,18 @@ class MpiMessageTest {
         assertEquals(1, put.fragmentCount());
         assertTrue(put.isPutFrom(9));
         assertFalse(put.isPutFrom(8));
-        assertEquals(1L << 33, put.wide(), "where it lies at the sender");
-        assertEquals(1L << 34, put.at(), "where it lands");
-        assertEquals(41, put.value());
-        assertEquals(64, put.flagAt());
-        assertEquals(42, put.counter());
-        assertEquals(128, put.counterAt());
-        assertEquals(3, put.moverId());
-        assertEquals(17, put.index());
-        assertEquals(7, put.rows());
-        assertEquals(100, put.rowBytes());
-        assertEquals(200, put.fromPitch());
-        assertEquals(300, put.toPitch());
+        assertEquals(1L << 33, put.get(Field.WIDE), "where it lies at the sender");
+        assertEquals(1L << 34, put.get(Field.AT), "where it lands");
+        assertEquals(41, put.number(Field.VALUE));
+        assertEquals(64, put.get(Field.FLAG_AT));
+        assertEquals(42, put.number(Field.COUNTER));
+        assertEquals(128, put.get(Field.COUNTER_AT));
+        assertEquals(3, put.number(Field.MOVER));
+        assertEquals(17, put.number(Field.INDEX));
+        assertEquals(7, put.get(Field.ROWS));
+        assertEquals(100, put.get(Field.ROW_BYTES));
+        assertEquals(200, put.get(Field.FROM_PITCH));
+        assertEquals(300, put.get(Field.TO_PITCH));
         assertEquals(MpiMessage.BYTES, put.length());
     }
 
@@ -70,7 +71,7 @@ class MpiMessageTest {
     void aFailureKeepsWhatFitsOfItsMessage() {
         message.failure(6, "the press broke \u00e9");
         assertEquals(MpiMessage.FAILED, message.kind());
-        assertEquals(6, message.value());
+        assertEquals(6, message.number(Field.VALUE));
         assertEquals("the press broke \u00e9", message.failureText(message.length()));
         message.failure(6, "x".repeat(5000));
         assertEquals(MpiMessage.MAX_BYTES, message.length());
