@@ -23,25 +23,19 @@ public final class Affinity {
     private static final int CALLING_THREAD = 0;
     private static final int EINVAL = 22;
 
-    private static final Throwable LOAD_ERROR = failureOfProbe();
+    /** A sandbox may forbid it, and a kernel with more CPUs refuses such a small set. */
+    private static final Optional<String> UNAVAILABLE =
+            SystemCall.unavailable(
+                    () -> {
+                        read();
+                        return Optional.empty();
+                    });
 
     private Affinity() {}
 
-    /** A sandbox may forbid it, and a kernel with more CPUs refuses such a small set. */
-    private static Throwable failureOfProbe() {
-        try {
-            read();
-            return null;
-        } catch (Throwable e) {
-            // Binding fails in many ways (no permission, no symbol); all mean "not available".
-            return e;
-        }
-    }
-
     /** Why threads cannot be pinned here, or empty if they can. */
     public static Optional<String> unavailable() {
-        return Optional.ofNullable(LOAD_ERROR)
-                .map(e -> e.getMessage() == null ? e.toString() : e.getMessage());
+        return UNAVAILABLE;
     }
 
     /** The CPUs on which the calling thread may run, in ascending order. */
@@ -63,7 +57,7 @@ public final class Affinity {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment cpuSet = arena.allocate(SET_BYTES, Long.BYTES);
             cpuSet.setAtIndex(JAVA_LONG, cpu / Long.SIZE, 1L << cpu % Long.SIZE);
-            int errno = errno(SystemCall.SCHED_SETAFFINITY, cpuSet, arena);
+            int errno = errno(SystemCall.SCHED_SETAFFINITY, cpuSet);
             if (errno != 0 && errno != EINVAL) {
                 throw failed("sched_setaffinity", "CPU " + cpu, errno);
             }
@@ -74,7 +68,7 @@ public final class Affinity {
     private static int[] read() {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment cpuSet = arena.allocate(SET_BYTES, Long.BYTES);
-            int errno = errno(SystemCall.SCHED_GETAFFINITY, cpuSet, arena);
+            int errno = errno(SystemCall.SCHED_GETAFFINITY, cpuSet);
             if (errno != 0) {
                 throw failed("sched_getaffinity", "", errno);
             }
@@ -83,16 +77,14 @@ public final class Affinity {
     }
 
     /** Makes one of the two calls for the calling thread; 0 if it succeeded. */
-    private static int errno(SystemCall onSet, MemorySegment cpuSet, Arena arena) {
-        MemorySegment state = SystemCall.state(arena);
-        long code = onSet.call(state, CALLING_THREAD, SET_BYTES, cpuSet.address());
-        return code >= 0 ? 0 : SystemCall.errno(state);
+    private static int errno(SystemCall onSet, MemorySegment cpuSet) {
+        SystemCall.Result result = onSet.call(CALLING_THREAD, SET_BYTES, cpuSet.address());
+        return result.value() >= 0 ? 0 : result.errno();
     }
 
     private static void requireUsable() {
-        if (LOAD_ERROR != null) {
-            throw new IllegalStateException(
-                    "threads cannot be pinned: " + unavailable().orElseThrow(), LOAD_ERROR);
+        if (UNAVAILABLE.isPresent()) {
+            throw new IllegalStateException("threads cannot be pinned: " + UNAVAILABLE.get());
         }
         if (Thread.currentThread().isVirtual()) {
             throw new IllegalStateException(

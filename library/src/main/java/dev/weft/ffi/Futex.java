@@ -19,7 +19,8 @@ public final class Futex {
     private static final int WAKE = 1;
     private static final int EAGAIN = 11;
 
-    private static final Optional<String> UNAVAILABLE = probe();
+    private static final Optional<String> UNAVAILABLE =
+            SystemCall.unavailable(Futex::probe);
 
     private Futex() {}
 
@@ -31,16 +32,13 @@ public final class Futex {
     /** A wait with a wrong value must fail with EAGAIN; a sandbox may answer otherwise. */
     private static Optional<String> probe() {
         try (Arena arena = Arena.ofConfined()) {
-            MemorySegment state = SystemCall.state(arena);
             MemorySegment word = arena.allocate(JAVA_INT);
-            long result = SystemCall.FUTEX.call(state, word.address(), WAIT, 1);
-            int code = SystemCall.errno(state);
-            return result == -1 && code == EAGAIN
+            SystemCall.Result result = SystemCall.FUTEX.call(word.address(), WAIT, 1);
+            return result.value() == -1 && result.errno() == EAGAIN
                     ? Optional.empty()
-                    : Optional.of("futex probe returned " + result + " with errno " + code);
-        } catch (Throwable e) {
-            // Binding fails in many ways (no permission, no symbol); all mean "not available".
-            return Optional.of(e.getMessage() == null ? e.toString() : e.getMessage());
+                    : Optional.of(
+                            "futex probe returned %s with errno %s"
+                                    .formatted(result.value(), result.errno()));
         }
     }
 
@@ -57,18 +55,12 @@ public final class Futex {
      * spuriously: the caller checks the word again.
      */
     public static void await(long wordAddress, int expected, MemorySegment timeout) {
-        call(wordAddress, WAIT, expected, timeout);
+        // Every error of a probed futex (EAGAIN, ETIMEDOUT, EINTR) means "look again".
+        SystemCall.FUTEX.attempt(wordAddress, WAIT, expected, timeout.address());
     }
 
     /** Wakes every thread, of any process, that is blocked on the word. */
     public static void wakeAll(long wordAddress) {
-        call(wordAddress, WAKE, Integer.MAX_VALUE, MemorySegment.NULL);
-    }
-
-    private static void call(long wordAddress, int operation, int value, MemorySegment timeout) {
-        // Every error of a probed futex (EAGAIN, ETIMEDOUT, EINTR) means "look again".
-        long ignored =
-                SystemCall.FUTEX.call(
-                        SystemCall.IGNORED, wordAddress, operation, value, timeout.address(), 0, 0);
+        SystemCall.FUTEX.attempt(wordAddress, WAKE, Integer.MAX_VALUE, 0);
     }
 }

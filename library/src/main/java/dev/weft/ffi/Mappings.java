@@ -1,8 +1,5 @@
 package dev.weft.ffi;
 
-import java.lang.foreign.Arena;
-import java.lang.foreign.MemorySegment;
-
 /**
  * Private memory that Linux maps for this process: {@code mmap} and related calls. Thread-safe.
  * Every failure is an {@link IllegalStateException} with a one-line message.
@@ -25,38 +22,32 @@ final class Mappings {
 
     /** The address of {@code bytes} of zeroed memory. */
     static long map(long bytes, int protection) {
-        try (Arena arena = Arena.ofConfined()) {
-            MemorySegment state = SystemCall.state(arena);
-            long address =
-                    SystemCall.MMAP.call(state, 0, bytes, protection, PRIVATE_ANONYMOUS, -1, 0);
-            check(address != -1, "mmap", bytes, state);
-            return address;
-        }
+        return done(
+                SystemCall.MMAP.call(0, bytes, protection, PRIVATE_ANONYMOUS, -1, 0),
+                "mmap",
+                bytes);
     }
 
     static void protect(long address, long bytes, int protection) {
-        try (Arena arena = Arena.ofConfined()) {
-            MemorySegment state = SystemCall.state(arena);
-            long result = SystemCall.MPROTECT.call(state, address, bytes, protection);
-            String what = protection == READ_EXECUTE ? "mprotect(executable)" : "mprotect";
-            check(result == 0, what, bytes, state);
-        }
+        String what = protection == READ_EXECUTE ? "mprotect(executable)" : "mprotect";
+        done(SystemCall.MPROTECT.call(address, bytes, protection), what, bytes);
     }
 
     /** Asks for pages of 2 MiB; a system that has none refuses, which does no harm. */
     static void preferHugePages(long address, long bytes) {
-        long ignored = SystemCall.MADVISE.call(SystemCall.IGNORED, address, bytes, HUGE_PAGES);
+        SystemCall.MADVISE.attempt(address, bytes, HUGE_PAGES, 0);
     }
 
     static void unmap(long address, long bytes) {
-        long ignored = SystemCall.MUNMAP.call(SystemCall.IGNORED, address, bytes, 0);
+        SystemCall.MUNMAP.attempt(address, bytes, 0, 0);
     }
 
-    private static void check(boolean done, String function, long bytes, MemorySegment state) {
-        if (!done) {
+    private static long done(SystemCall.Result result, String function, long bytes) {
+        if (result.value() == -1) {
             throw new IllegalStateException(
                     "%s of %s bytes failed with errno %s"
-                            .formatted(function, bytes, SystemCall.errno(state)));
+                            .formatted(function, bytes, result.errno()));
         }
+        return result.value();
     }
 }

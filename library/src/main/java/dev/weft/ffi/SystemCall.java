@@ -10,6 +10,8 @@ import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandle;
 import java.util.Locale;
+import java.util.Optional;
+import java.util.function.Supplier;
 
 /**
  * The system calls of Linux that Weft makes. All go through one function, {@code syscall}, since
@@ -26,7 +28,7 @@ enum SystemCall {
     SCHED_GETAFFINITY(204, 123);
 
     /** Memory for errors that nobody reads. */
-    static final MemorySegment IGNORED = state(Arena.global());
+    private static final MemorySegment IGNORED = state(Arena.global());
 
     private static final long ERRNO =
             Linker.Option.captureStateLayout()
@@ -67,18 +69,32 @@ enum SystemCall {
         return number >= 0;
     }
 
-    /** Memory for the error of a call. */
-    static MemorySegment state(Arena arena) {
+    /** What a call returned, -1 if it failed, and its error in that case. */
+    record Result(long value, int errno) {}
+
+    /** Makes the call with three arguments. */
+    Result call(long a, long b, long c) {
+        return call(a, b, c, 0, 0, 0);
+    }
+
+    Result call(long a, long b, long c, long d, long e, long f) {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment state = state(arena);
+            long value = call(state, a, b, c, d, e, f);
+            return new Result(value, state.get(JAVA_INT, ERRNO));
+        }
+    }
+
+    /** Makes the call; its error does not matter. Allocates nothing on the Java heap. */
+    void attempt(long a, long b, long c, long d) {
+        long ignored = call(IGNORED, a, b, c, d, 0, 0);
+    }
+
+    private static MemorySegment state(Arena arena) {
         return arena.allocate(Linker.Option.captureStateLayout());
     }
 
-    /** The error that a call has left there. */
-    static int errno(MemorySegment state) {
-        return state.get(JAVA_INT, ERRNO);
-    }
-
-    /** Makes the call; -1 if it failed, with its error in {@code state}. */
-    long call(MemorySegment state, long a, long b, long c, long d, long e, long f) {
+    private long call(MemorySegment state, long a, long b, long c, long d, long e, long f) {
         if (!isKnown()) {
             throw new IllegalStateException(
                     "no system call %s known for %s on %s"
@@ -96,8 +112,18 @@ enum SystemCall {
         }
     }
 
-    long call(MemorySegment state, long a, long b, long c) {
-        return call(state, a, b, c, 0, 0, 0);
+    /**
+     * Why something cannot be used here, or empty if it can.
+     *
+     * @param probe uses it; its answer is why it does not work, or empty
+     */
+    static Optional<String> unavailable(Supplier<Optional<String>> probe) {
+        try {
+            return probe.get();
+        } catch (Throwable e) {
+            // Binding fails in many ways (no permission, no symbol); all mean "not available".
+            return Optional.of(e.getMessage() == null ? e.toString() : e.getMessage());
+        }
     }
 
     /** The name that programs use. */

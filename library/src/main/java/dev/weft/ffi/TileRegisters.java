@@ -1,7 +1,5 @@
 package dev.weft.ffi;
 
-import java.lang.foreign.Arena;
-import java.lang.foreign.MemorySegment;
 import java.util.Optional;
 
 /**
@@ -22,26 +20,23 @@ public final class TileRegisters {
 
     /** Requested when first needed. */
     private static final class Asked {
-        static final Optional<String> ANSWER = ask();
+        static final Optional<String> ANSWER = SystemCall.unavailable(Asked::ask);
 
         private static Optional<String> ask() {
-            String os = System.getProperty("os.name");
-            String arch = System.getProperty("os.arch");
             if (!SystemCall.ARCH_PRCTL.isKnown()) {
-                return Optional.of("no tile registers known for %s on %s".formatted(os, arch));
+                return Optional.of(
+                        "no tile registers known for %s on %s"
+                                .formatted(
+                                        System.getProperty("os.name"),
+                                        System.getProperty("os.arch")));
             }
-            try (Arena arena = Arena.ofConfined()) {
-                MemorySegment state = SystemCall.state(arena);
-                long result = SystemCall.ARCH_PRCTL.call(state, ARCH_REQ_XCOMP_PERM, TILE_DATA, 0);
-                return result == 0
-                        ? Optional.empty()
-                        : Optional.of(
-                                "arch_prctl(ARCH_REQ_XCOMP_PERM, 18) failed with errno "
-                                        + SystemCall.errno(state));
-            } catch (Throwable e) {
-                // Binding fails in many ways (no permission, no symbol); all mean the same here.
-                return Optional.of(e.getMessage() == null ? e.toString() : e.getMessage());
-            }
+            SystemCall.Result result =
+                    SystemCall.ARCH_PRCTL.call(ARCH_REQ_XCOMP_PERM, TILE_DATA, 0);
+            return result.value() == 0
+                    ? Optional.empty()
+                    : Optional.of(
+                            "arch_prctl(ARCH_REQ_XCOMP_PERM, 18) failed with errno "
+                                    + result.errno());
         }
     }
 }
