@@ -121,22 +121,31 @@ final class OpenBlasGemm implements Gemm {
         boolean readsInPlace = isNativeFp32(a);
         boolean writesInPlace = isNativeFp32(c) && !c.data().isReadOnly();
         long block = readsInPlace && writesInPlace ? MAX_CALL_ROWS : own.blockRows();
+        int k = (int) b.k();
+        int width = (int) cols;
         try {
             for (long row = 0; row < rows; row += block) {
                 int height = (int) Math.min(block, rows - row);
-                multiplyBlock(
-                        a,
-                        aRow + row,
-                        readsInPlace,
-                        height,
-                        b,
-                        firstCol,
-                        (int) cols,
+                if (!readsInPlace) {
+                    own.widen(a, aRow + row, 0, height, k, own.rows());
+                }
+                if (resume && !writesInPlace) {
+                    own.widen(c, cRow + row, firstCol, height, width, own.sums());
+                }
+                OpenBlas.sgemm(
                         resume,
-                        c,
-                        cRow + row,
-                        writesInPlace,
-                        own);
+                        height,
+                        width,
+                        k,
+                        readsInPlace ? address(a, aRow + row, 0) : address(own.rows()),
+                        readsInPlace ? (int) a.rowPitch() : k,
+                        address(b.panels()) + firstCol * Float.BYTES,
+                        (int) b.n(),
+                        writesInPlace ? address(c, cRow + row, firstCol) : address(own.sums()),
+                        writesInPlace ? (int) c.rowPitch() : width);
+                if (!writesInPlace) {
+                    own.narrow(c, cRow + row, firstCol, height, width);
+                }
             }
         } finally {
             // Addresses do not keep memory of an automatic arena alive.
@@ -144,52 +153,6 @@ final class OpenBlasGemm implements Gemm {
             Reference.reachabilityFence(b);
             Reference.reachabilityFence(c);
             Reference.reachabilityFence(scratch);
-        }
-    }
-
-    private static void multiplyBlock(
-            Matrix a,
-            long aRow,
-            boolean readsInPlace,
-            int height,
-            PackedB b,
-            long firstCol,
-            int cols,
-            boolean resume,
-            Matrix c,
-            long cRow,
-            boolean writesInPlace,
-            Converted own) {
-        int k = (int) b.k();
-        int n = (int) b.n();
-        if (!readsInPlace) {
-            for (int i = 0; i < height; i++) {
-                long at = (long) i * k * Float.BYTES;
-                own.converter().widen(a, aRow + i, 0, k, own.rows(), at);
-            }
-        }
-        if (resume && !writesInPlace) {
-            for (int i = 0; i < height; i++) {
-                long at = (long) i * cols * Float.BYTES;
-                own.converter().widen(c, cRow + i, firstCol, cols, own.sums(), at);
-            }
-        }
-        OpenBlas.sgemm(
-                resume,
-                height,
-                cols,
-                k,
-                readsInPlace ? address(a, aRow, 0) : address(own.rows()),
-                readsInPlace ? (int) a.rowPitch() : k,
-                address(b.panels()) + firstCol * Float.BYTES,
-                n,
-                writesInPlace ? address(c, cRow, firstCol) : address(own.sums()),
-                writesInPlace ? (int) c.rowPitch() : cols);
-        if (!writesInPlace) {
-            for (int i = 0; i < height; i++) {
-                long at = (long) i * cols * Float.BYTES;
-                own.converter().narrow(own.sums(), at, cols, c, cRow + i, firstCol);
-            }
         }
     }
 
@@ -259,6 +222,20 @@ final class OpenBlasGemm implements Gemm {
                                 .formatted(own.maxK, own.maxN, k, n));
             }
             return own;
+        }
+
+        /** Copies a block, widened to fp32, to the beginning of {@code to}, without gaps. */
+        void widen(Matrix from, long row, long col, int height, int width, MemorySegment to) {
+            for (int i = 0; i < height; i++) {
+                converter.widen(from, row + i, col, width, to, (long) i * width * Float.BYTES);
+            }
+        }
+
+        /** Rounds the sums, which have no gaps, into a block. */
+        void narrow(Matrix to, long row, long col, int height, int width) {
+            for (int i = 0; i < height; i++) {
+                converter.narrow(sums, (long) i * width * Float.BYTES, width, to, row + i, col);
+            }
         }
     }
 }

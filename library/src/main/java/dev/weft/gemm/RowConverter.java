@@ -33,19 +33,18 @@ public final class RowConverter {
         MemorySegment data = source.data();
         switch (source.dtype()) {
             case FP32 -> MemorySegment.copy(data, from, target, offset, count * Float.BYTES);
-            case FP16 -> {
+            case FP16, BF16 -> {
                 for (long done = 0; done < count; done += PIECE) {
-                    int length = loadHalves(data, from, done, count);
-                    widenFp16(halves, floats, 0, length);
-                    MemorySegment.copy(
-                            floats, 0, target, FLOAT, offset + done * Float.BYTES, length);
-                }
-            }
-            case BF16 -> {
-                for (long done = 0; done < count; done += PIECE) {
-                    int length = loadHalves(data, from, done, count);
-                    widenBf16(halves, bits, length);
-                    MemorySegment.copy(bits, 0, target, INT, offset + done * Float.BYTES, length);
+                    int length = (int) Math.min(PIECE, count - done);
+                    MemorySegment.copy(data, SHORT, from + done * Short.BYTES, halves, 0, length);
+                    long to = offset + done * Float.BYTES;
+                    if (source.dtype() == DType.FP16) {
+                        widenFp16(halves, floats, length);
+                        MemorySegment.copy(floats, 0, target, FLOAT, to, length);
+                    } else {
+                        widenBf16(halves, bits, length);
+                        MemorySegment.copy(bits, 0, target, INT, to, length);
+                    }
                 }
             }
             case E4M3, E5M2 -> {
@@ -57,13 +56,6 @@ public final class RowConverter {
         }
     }
 
-    /** Loads up to a piece of 16-bit elements; returns how many. */
-    private int loadHalves(MemorySegment data, long from, long done, long count) {
-        int length = (int) Math.min(PIECE, count - done);
-        MemorySegment.copy(data, SHORT, from + done * Short.BYTES, halves, 0, length);
-        return length;
-    }
-
     /** Rounds {@code count} fp32 values of {@code source} into a row. */
     public void narrow(
             MemorySegment source, long offset, long count, Matrix target, long row, long fromCol) {
@@ -71,17 +63,16 @@ public final class RowConverter {
         MemorySegment data = target.data();
         switch (target.dtype()) {
             case FP32 -> MemorySegment.copy(source, offset, data, to, count * Float.BYTES);
-            case FP16 -> {
+            case FP16, BF16 -> {
                 for (long done = 0; done < count; done += PIECE) {
-                    int length = loadFloats(source, offset, done, count);
-                    narrowFp16(floats, 0, halves, length);
-                    MemorySegment.copy(halves, 0, data, SHORT, to + done * Short.BYTES, length);
-                }
-            }
-            case BF16 -> {
-                for (long done = 0; done < count; done += PIECE) {
-                    int length = loadFloats(source, offset, done, count);
-                    narrowBf16(floats, 0, halves, length);
+                    int length = (int) Math.min(PIECE, count - done);
+                    long at = offset + done * Float.BYTES;
+                    MemorySegment.copy(source, FLOAT, at, floats, 0, length);
+                    if (target.dtype() == DType.FP16) {
+                        narrowFp16(floats, halves, length);
+                    } else {
+                        narrowBf16(floats, halves, length);
+                    }
                     MemorySegment.copy(halves, 0, data, SHORT, to + done * Short.BYTES, length);
                 }
             }
@@ -94,35 +85,29 @@ public final class RowConverter {
         }
     }
 
-    private int loadFloats(MemorySegment source, long offset, long done, long count) {
-        int length = (int) Math.min(PIECE, count - done);
-        MemorySegment.copy(source, FLOAT, offset + done * Float.BYTES, floats, 0, length);
-        return length;
-    }
-
-    static void widenFp16(short[] source, float[] target, int at, int count) {
+    private static void widenFp16(short[] source, float[] target, int count) {
         for (int i = 0; i < count; i++) {
-            target[at + i] = Float.float16ToFloat(source[i]);
+            target[i] = Float.float16ToFloat(source[i]);
         }
     }
 
     /** Writes the bits of the values. */
-    static void widenBf16(short[] source, int[] bits, int count) {
+    private static void widenBf16(short[] source, int[] bits, int count) {
         for (int i = 0; i < count; i++) {
             bits[i] = source[i] << 16;
         }
     }
 
-    static void narrowFp16(float[] source, int at, short[] target, int count) {
+    private static void narrowFp16(float[] source, short[] target, int count) {
         for (int i = 0; i < count; i++) {
-            target[i] = Float.floatToFloat16(source[at + i]);
+            target[i] = Float.floatToFloat16(source[i]);
         }
     }
 
     /** The rounding of {@link DType#floatToBf16} without its branch. */
-    static void narrowBf16(float[] source, int at, short[] target, int count) {
+    private static void narrowBf16(float[] source, short[] target, int count) {
         for (int i = 0; i < count; i++) {
-            int value = Float.floatToRawIntBits(source[at + i]);
+            int value = Float.floatToRawIntBits(source[i]);
             int nan = (0x7F800000 - (value & 0x7FFFFFFF)) >> 31;
             int rounded = value + 0x7FFF + ((value >>> 16) & 1);
             int quiet = value | 0x00400000;
