@@ -61,14 +61,4 @@ public final class Json {
     public static JsonGenerator generator(Writer writer, PrettyPrinter layout) throws IOException {
         return generator(writer).setPrettyPrinter(layout);
     }
-
-    /** Writes a field that is null if the number is infinite or NaN, which JSON cannot express. */
-    public static void numberOrNull(JsonGenerator json, String field, double value)
-            throws IOException {
-        if (Double.isFinite(value)) {
-            json.writeNumberField(field, value);
-        } else {
-            json.writeNullField(field);
-        }
-    }
 }

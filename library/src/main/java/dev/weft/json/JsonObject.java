@@ -205,11 +205,6 @@ public final class JsonObject {
         return cast(name, value, Numeral.class, "a number").value();
     }
 
-    /** A whole number of 64 bits. */
-    public long whole(String name) {
-        return whole(name, value(name, "a whole number"), Long.MIN_VALUE, Long.MAX_VALUE);
-    }
-
     /** A whole number from zero to {@link #MOST}. */
     public long size(String name) {
         return whole(name, value(name, "a whole number"), 0, MOST);

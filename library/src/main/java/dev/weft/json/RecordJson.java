@@ -103,7 +103,7 @@ public final class RecordJson {
         RecordShape shape = RecordShape.of(type);
         List<Object> values = new ArrayList<>();
         shape.components().forEach(component -> values.add(value(component, json)));
-        return type.cast(shape.make(values));
+        return type.cast(shape.create(values));
     }
 
     private static Object value(Component component, JsonObject json) {

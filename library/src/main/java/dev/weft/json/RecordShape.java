@@ -69,7 +69,7 @@ public record RecordShape(List<Component> components, Constructor<?> constructor
      *
      * @throws IllegalArgumentException with the record's own message, if it refuses them
      */
-    public Object make(List<Object> values) {
+    public Object create(List<Object> values) {
         try {
             return constructor.newInstance(values.toArray());
         } catch (InvocationTargetException e) {

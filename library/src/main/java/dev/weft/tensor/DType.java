@@ -2,6 +2,7 @@ package dev.weft.tensor;
 
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.nio.ByteOrder;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
@@ -15,35 +16,39 @@ import java.util.stream.Collectors;
  * values, including infinities, into the largest finite one.
  */
 public enum DType {
-    FP32(4, "float32"),
-    FP16(2, "float16", "half"),
-    BF16(2, "bfloat16"),
+    FP32(4, 0x1p-23, Float.MAX_VALUE, "float32"),
+    FP16(2, 0x1p-10, 65504, "float16", "half"),
+    BF16(2, 0x1p-7, 0x1.FEp127f, "bfloat16"),
     /** 4 bits of exponent, 3 of mantissa, no infinities; at most 448. */
-    E4M3(1, "float8_e4m3fn"),
+    E4M3(1, 0x1p-3, 448, "float8_e4m3fn"),
     /** 5 bits of exponent, 2 of mantissa; at most 57344. */
-    E5M2(1, "float8_e5m2");
+    E5M2(1, 0x1p-2, 57344, "float8_e5m2");
 
     /** The types of products, and of operands that have no scales. */
     public static final List<DType> UNSCALED = List.of(FP32, FP16, BF16);
 
     /** Unaligned, so that a view may start at any byte of a file. */
     static final ValueLayout.OfFloat FLOAT =
-            ValueLayout.JAVA_FLOAT_UNALIGNED.withOrder(java.nio.ByteOrder.LITTLE_ENDIAN);
+            ValueLayout.JAVA_FLOAT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
 
     static final ValueLayout.OfInt INT =
-            ValueLayout.JAVA_INT_UNALIGNED.withOrder(java.nio.ByteOrder.LITTLE_ENDIAN);
+            ValueLayout.JAVA_INT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
 
     static final ValueLayout.OfShort SHORT =
-            ValueLayout.JAVA_SHORT_UNALIGNED.withOrder(java.nio.ByteOrder.LITTLE_ENDIAN);
+            ValueLayout.JAVA_SHORT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
 
     private final int bytes;
+    private final double epsilon;
+    private final float max;
     private final List<String> elsewhere;
 
     /**
      * @param elsewhere its names in NumPy, ml_dtypes and PyTorch
      */
-    DType(int bytes, String... elsewhere) {
+    DType(int bytes, double epsilon, float max, String... elsewhere) {
         this.bytes = bytes;
+        this.epsilon = epsilon;
+        this.max = max;
         this.elsewhere = List.of(elsewhere);
     }
 
@@ -95,12 +100,7 @@ public enum DType {
 
     /** The largest finite value. */
     public float max() {
-        return switch (this) {
-            case FP32 -> Float.MAX_VALUE;
-            case FP16 -> 65504;
-            case BF16 -> 0x1.FEp127f;
-            case E4M3, E5M2 -> fp8().max();
-        };
+        return max;
     }
 
     Fp8 fp8() {
@@ -139,13 +139,7 @@ public enum DType {
 
     /** The relative spacing of neighbouring normal values, from 2^-23 to 2^-2. */
     public double epsilon() {
-        return switch (this) {
-            case FP32 -> 0x1p-23;
-            case FP16 -> 0x1p-10;
-            case BF16 -> 0x1p-7;
-            case E4M3 -> 0x1p-3;
-            case E5M2 -> 0x1p-2;
-        };
+        return epsilon;
     }
 
     public static float bf16ToFloat(short bits) {

@@ -5,8 +5,8 @@ package dev.weft.tensor;
  * each sign; e5m2 has the layout of IEEE types. Pure functions.
  */
 enum Fp8 {
-    E4M3(3, 7, 448, 0x7E),
-    E5M2(2, 15, 57344, 0x7B);
+    E4M3(3, 7, 0x7E),
+    E5M2(2, 15, 0x7B);
 
     private static final int NAN = 0x7F;
     private static final int FP32_MANTISSA = 23;
@@ -20,14 +20,14 @@ enum Fp8 {
     /** The value of every pattern: a lookup is faster than the arithmetic. */
     private final float[] values = new float[256];
 
-    Fp8(int mantissaBits, int bias, float max, int maxBits) {
+    Fp8(int mantissaBits, int bias, int maxBits) {
         this.mantissaBits = mantissaBits;
         this.bias = bias;
-        this.max = max;
         this.maxBits = maxBits;
         for (int bits = 0; bits < values.length; bits++) {
             values[bits] = value(bits);
         }
+        this.max = values[maxBits];
     }
 
     private float value(int bits) {
@@ -43,11 +43,6 @@ enum Fp8 {
             value = mantissa == 0 ? Float.POSITIVE_INFINITY : Float.NaN;
         }
         return bits > NAN ? -value : value;
-    }
-
-    /** The largest finite value. */
-    float max() {
-        return max;
     }
 
     float widen(byte bits) {

@@ -14,6 +14,7 @@ import java.util.Collection;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.Collectors;
 
 /**
  * Safetensors files: several named tensors. Weft reads those that are matrices of fp32, fp16, bf16,
@@ -34,17 +35,8 @@ final class SafetensorsFile {
     private static final int LISTED_NAMES = 10;
 
     private static final Map<String, DType> TYPES =
-            Map.of(
-                    "F32",
-                    DType.FP32,
-                    "F16",
-                    DType.FP16,
-                    "BF16",
-                    DType.BF16,
-                    "F8_E4M3",
-                    DType.E4M3,
-                    "F8_E5M2",
-                    DType.E5M2);
+            Arrays.stream(DType.values())
+                    .collect(Collectors.toMap(SafetensorsFile::name, type -> type));
 
     private static final List<DType> WRITING_ORDER =
             List.of(DType.FP32, DType.BF16, DType.FP16, DType.E5M2, DType.E4M3);

@@ -135,7 +135,7 @@ public final class RecordBytes {
             boolean isThere = !isNullable(component.type()) || in.readBoolean();
             values.add(isThere ? value(component.generic()) : null);
         }
-        return shape.make(values);
+        return shape.create(values);
     }
 
     private Object value(Type type) throws IOException {
