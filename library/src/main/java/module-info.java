@@ -133,17 +133,8 @@ module dev.weft {
             dev.weft.cli,
             dev.weft.compat;
 
-    // So that all messages show text from outside in the same way.
-    exports dev.weft.text to
+    // So that the command's messages, waits, fallbacks and ends are the library's.
+    exports dev.weft.process to
             dev.weft.cli,
             dev.weft.compat;
-
-    // So that the command's own waits count time as the ranks' waits do.
-    exports dev.weft.waiting to
-            dev.weft.cli,
-            dev.weft.compat;
-
-    // So that the command reports fallbacks as the library does.
-    exports dev.weft.telemetry to
-            dev.weft.cli;
 }

@@ -66,8 +66,7 @@ class ArchitectureTest {
                                     "tensor",
                                     "ffi",
                                     "files",
-                                    "telemetry",
-                                    "waiting")),
+                                    "process")),
                     entry(
                             "exec..",
                             Set.of(
@@ -77,7 +76,7 @@ class ArchitectureTest {
                                     "plan..",
                                     "tensor",
                                     "ffi",
-                                    "waiting")),
+                                    "process")),
                     entry(
                             "op..",
                             Set.of(
@@ -92,24 +91,14 @@ class ArchitectureTest {
                                     "ffi",
                                     "files",
                                     "json",
-                                    "telemetry",
-                                    "waiting")),
-                    entry(
-                            "tune..",
-                            Set.of(
-                                    "sim",
-                                    "fabric..",
-                                    "gemm",
-                                    "tensor..",
-                                    "telemetry",
-                                    "text",
-                                    "waiting")),
+                                    "process")),
+                    entry("tune..", Set.of("sim", "fabric..", "gemm", "tensor..", "process")),
                     entry("predict..", Set.of("search", "sim", "plan..", "tensor")),
                     entry(
                             "search..",
-                            Set.of("sim", "fabric..", "plan..", "tensor", "text", "tune")),
-                    entry("sim..", Set.of("plan..", "tensor", "files", "json", "text")),
-                    entry("fabric", Set.of("plan", "text", "waiting")),
+                            Set.of("sim", "fabric..", "plan..", "tensor", "process", "tune")),
+                    entry("sim..", Set.of("plan..", "tensor", "files", "json", "process")),
+                    entry("fabric", Set.of("plan", "process")),
                     entry("fabric.transport", Set.of("fabric", "plan")),
                     entry(
                             "fabric.memory",
@@ -119,9 +108,7 @@ class ArchitectureTest {
                                     "plan",
                                     "ffi",
                                     "files",
-                                    "telemetry",
-                                    "text",
-                                    "waiting")),
+                                    "process")),
                     entry(
                             "fabric.mpi",
                             Set.of(
@@ -131,17 +118,15 @@ class ArchitectureTest {
                                     "plan",
                                     "ffi",
                                     "files",
-                                    "waiting")),
-                    entry("gemm", Set.of("gemm.code", "tensor", "ffi", "telemetry")),
+                                    "process")),
+                    entry("gemm", Set.of("gemm.code", "tensor", "ffi", "process")),
                     entry("gemm.code", Set.of("tensor", "ffi")),
-                    entry("files", Set.of()),
-                    entry("tensor", Set.of("files", "json", "text")),
+                    entry("files", Set.of("process")),
+                    entry("tensor", Set.of("files", "json", "process")),
                     entry("tensor.data", Set.of("tensor")),
-                    entry("json", Set.of("text")),
-                    entry("text", Set.of()),
+                    entry("json", Set.of("process")),
                     entry("plan..", Set.of()),
-                    entry("telemetry", Set.of()),
-                    entry("waiting", Set.of()),
+                    entry("process", Set.of()),
                     entry("ffi", Set.of()));
 
     /** Packages from outside that few rooms may use. */
@@ -259,7 +244,7 @@ class ArchitectureTest {
                 "fabric.transport -> fabric",
                 "fabric.memory -> fabric.transport",
                 "fabric.memory -> ffi",
-                "fabric.memory -> waiting",
+                "fabric.memory -> process",
                 "fabric.mpi -> fabric.memory",
                 "fabric.mpi -> files",
                 "gemm -> gemm.code",

@@ -24,7 +24,7 @@ import dev.weft.cli.verify.VerifyCommand;
 import dev.weft.cli.view.ReportCommand;
 import dev.weft.fabric.FabricException;
 import dev.weft.ffi.MpiEnvironment;
-import dev.weft.files.ShutdownHooks;
+import dev.weft.process.ShutdownHooks;
 import java.io.PrintWriter;
 import java.util.List;
 import java.util.Map;

@@ -6,7 +6,7 @@ import dev.weft.json.JsonField;
 import dev.weft.op.Timeline;
 import dev.weft.op.Timeline.Span;
 import dev.weft.op.Timeline.Track;
-import dev.weft.text.SafeText;
+import dev.weft.process.SafeText;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.Comparator;

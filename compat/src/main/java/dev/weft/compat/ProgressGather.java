@@ -7,7 +7,7 @@ import dev.weft.cuda.kernel.DeviceEvent;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.FabricException.StallException;
 import dev.weft.ffi.CudaMemory;
-import dev.weft.waiting.WaitTime;
+import dev.weft.process.WaitTime;
 
 /**
  * Pulls the parts of a symmetric buffer into gathered A by the copy engines, on an urgent stream of

@@ -14,8 +14,8 @@ import dev.weft.cuda.kernel.TileSchedule;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.FabricException.StallException;
 import dev.weft.plan.Shards;
+import dev.weft.process.WaitTime;
 import dev.weft.tensor.DType;
-import dev.weft.waiting.WaitTime;
 import java.util.ArrayList;
 import java.util.List;
 

@@ -1,6 +1,6 @@
 package dev.weft.fabric;
 
-import static dev.weft.text.SafeText.excerpt;
+import static dev.weft.process.SafeText.excerpt;
 
 import java.util.ArrayList;
 import java.util.Arrays;

@@ -1,7 +1,7 @@
 package dev.weft.fabric;
 
 import dev.weft.fabric.FabricException.PeerFailedException;
-import dev.weft.waiting.Uninterruptibly;
+import dev.weft.process.Uninterruptibly;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.foreign.Arena;

@@ -19,8 +19,7 @@ public final class Futex {
     private static final int WAKE = 1;
     private static final int EAGAIN = 11;
 
-    private static final Optional<String> UNAVAILABLE =
-            SystemCall.unavailable(Futex::probe);
+    private static final Optional<String> UNAVAILABLE = SystemCall.unavailable(Futex::probe);
 
     private Futex() {}
 

@@ -1,5 +1,7 @@
 package dev.weft.files;
 
+import dev.weft.process.PidNamespace;
+import dev.weft.process.ShutdownHooks;
 import java.io.IOException;
 import java.lang.System.Logger.Level;
 import java.nio.channels.FileChannel;

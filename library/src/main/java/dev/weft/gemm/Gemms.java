@@ -2,7 +2,7 @@ package dev.weft.gemm;
 
 import dev.weft.gemm.code.TileCode;
 import dev.weft.gemm.code.Tiles;
-import dev.weft.telemetry.Fallback;
+import dev.weft.process.Fallback;
 import dev.weft.tensor.DType;
 import java.util.Arrays;
 import java.util.List;

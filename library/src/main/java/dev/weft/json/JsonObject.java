@@ -6,7 +6,7 @@ import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.core.JsonToken;
 import dev.weft.json.JsonTree.Fields;
 import dev.weft.json.JsonTree.Numeral;
-import dev.weft.text.SafeText;
+import dev.weft.process.SafeText;
 import java.io.BufferedInputStream;
 import java.io.ByteArrayInputStream;
 import java.io.IOException;

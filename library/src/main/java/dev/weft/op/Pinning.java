@@ -3,7 +3,7 @@ package dev.weft.op;
 import dev.weft.fabric.transport.CoreShare;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.ffi.Affinity;
-import dev.weft.telemetry.Fallback;
+import dev.weft.process.Fallback;
 
 /**
  * The core that each compute worker is pinned to. Ranks that share cores use them in order: a

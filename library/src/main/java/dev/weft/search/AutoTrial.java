@@ -2,8 +2,8 @@ package dev.weft.search;
 
 import dev.weft.fabric.Fabric;
 import dev.weft.plan.Algorithm;
+import dev.weft.process.EnvironmentVariable;
 import dev.weft.search.AutoChoice.Choice;
-import dev.weft.text.EnvironmentVariable;
 import dev.weft.tune.Effort;
 import dev.weft.tune.Quantiles;
 import java.util.ArrayList;

@@ -2,7 +2,7 @@ package dev.weft.sim;
 
 import static java.util.regex.Pattern.CASE_INSENSITIVE;
 
-import dev.weft.text.SafeText;
+import dev.weft.process.SafeText;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;

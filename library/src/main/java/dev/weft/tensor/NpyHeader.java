@@ -1,6 +1,6 @@
 package dev.weft.tensor;
 
-import dev.weft.text.SafeText;
+import dev.weft.process.SafeText;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.regex.Matcher;

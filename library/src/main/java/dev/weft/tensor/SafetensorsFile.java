@@ -1,8 +1,8 @@
 package dev.weft.tensor;
 
 import com.fasterxml.jackson.core.JsonGenerator;
+import dev.weft.process.SafeText;
 import dev.weft.tensor.MatrixFiles.Located;
-import dev.weft.text.SafeText;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.nio.ByteBuffer;

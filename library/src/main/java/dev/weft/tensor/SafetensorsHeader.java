@@ -5,7 +5,7 @@ import com.fasterxml.jackson.core.JsonFactory;
 import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.core.JsonToken;
 import dev.weft.json.Json;
-import dev.weft.text.SafeText;
+import dev.weft.process.SafeText;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Comparator;

@@ -1,6 +1,6 @@
 package dev.weft.tune;
 
-import dev.weft.text.EnvironmentVariable;
+import dev.weft.process.EnvironmentVariable;
 import java.time.Duration;
 import java.util.List;
 

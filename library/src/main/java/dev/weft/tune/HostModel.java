@@ -2,11 +2,11 @@ package dev.weft.tune;
 
 import dev.weft.gemm.Gemm;
 import dev.weft.gemm.Gemms;
+import dev.weft.process.Fallback;
 import dev.weft.sim.CoreEngine;
 import dev.weft.sim.Machine;
 import dev.weft.sim.MachineFile;
 import dev.weft.sim.Machines;
-import dev.weft.telemetry.Fallback;
 import dev.weft.tensor.DType;
 import java.io.IOException;
 import java.io.UncheckedIOException;

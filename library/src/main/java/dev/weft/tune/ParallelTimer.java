@@ -1,6 +1,6 @@
 package dev.weft.tune;
 
-import dev.weft.waiting.Uninterruptibly;
+import dev.weft.process.Uninterruptibly;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

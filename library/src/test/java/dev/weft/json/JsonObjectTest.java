@@ -68,11 +68,15 @@ class JsonObjectTest {
 
     @Test
     void wholeNumbersAreThoseOf64Bits() {
-        assertEquals(Long.MIN_VALUE, parse("{\"a\": -9223372036854775808}").whole("a", Long.MIN_VALUE, Long.MAX_VALUE));
+        assertEquals(
+                Long.MIN_VALUE,
+                parse("{\"a\": -9223372036854775808}").whole("a", Long.MIN_VALUE, Long.MAX_VALUE));
         for (String other : List.of("9223372036854775808", "1.0", "1e3", "\"1\"", "true")) {
             assertRefused(
                     "a is " + other + ": expected a whole number",
-                    () -> parse("{\"a\": " + other + "}").whole("a", Long.MIN_VALUE, Long.MAX_VALUE));
+                    () ->
+                            parse("{\"a\": " + other + "}")
+                                    .whole("a", Long.MIN_VALUE, Long.MAX_VALUE));
         }
     }
 
@@ -99,12 +103,18 @@ class JsonObjectTest {
                 "{\"a\": {\"b\": [{\"c\": 1}, 2, {\"c\": 3}]}, \"b\": [{}]}"
                         .getBytes(StandardCharsets.UTF_8);
         JsonObject.LargeArrays large =
-                new JsonObject.LargeArrays(Pattern.compile("^a\\.b$"), one -> one.whole("c", Long.MIN_VALUE, Long.MAX_VALUE));
+                new JsonObject.LargeArrays(
+                        Pattern.compile("^a\\.b$"),
+                        one -> one.whole("c", Long.MIN_VALUE, Long.MAX_VALUE));
         JsonObject read = JsonObject.read("t.json", new ByteArrayInputStream(json), large);
         JsonObject a = read.object("a");
         assertRefused(
                 "a.b[1] is 2: expected an object",
-                () -> a.objects("b", Long.class, one -> one.whole("c", Long.MIN_VALUE, Long.MAX_VALUE)));
+                () ->
+                        a.objects(
+                                "b",
+                                Long.class,
+                                one -> one.whole("c", Long.MIN_VALUE, Long.MAX_VALUE)));
         assertEquals(1, read.objects("b").size());
         JsonObject.LargeArrays wrong =
                 new JsonObject.LargeArrays(Pattern.compile("^a\\.b$"), one -> one.text("c"));

@@ -62,10 +62,21 @@ class Fp8Test {
     @ParameterizedTest
     @EnumSource(Fp8.class)
     void whatIsTooLargeBecomesTheLargest(Fp8 format) {
-        float[] large = {DType.valueOf(format.name()).max(), DType.valueOf(format.name()).max() * 1.5f, 1e30f, Float.POSITIVE_INFINITY};
+        float[] large = {
+            DType.valueOf(format.name()).max(),
+            DType.valueOf(format.name()).max() * 1.5f,
+            1e30f,
+            Float.POSITIVE_INFINITY
+        };
         for (float value : large) {
-            assertEquals(DType.valueOf(format.name()).max(), format.widen(format.narrow(value)), "of " + value);
-            assertEquals(-DType.valueOf(format.name()).max(), format.widen(format.narrow(-value)), "of " + -value);
+            assertEquals(
+                    DType.valueOf(format.name()).max(),
+                    format.widen(format.narrow(value)),
+                    "of " + value);
+            assertEquals(
+                    -DType.valueOf(format.name()).max(),
+                    format.widen(format.narrow(-value)),
+                    "of " + -value);
         }
         assertEquals(0, format.narrow(Float.MIN_VALUE));
         assertEquals((byte) 0x80, format.narrow(-Float.MIN_VALUE));

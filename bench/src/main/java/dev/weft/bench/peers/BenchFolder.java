@@ -1,7 +1,7 @@
 package dev.weft.bench.peers;
 
 import dev.weft.files.Folders;
-import dev.weft.files.ShutdownHooks;
+import dev.weft.process.ShutdownHooks;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;

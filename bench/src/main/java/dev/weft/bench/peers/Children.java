@@ -1,6 +1,6 @@
 package dev.weft.bench.peers;
 
-import dev.weft.files.ShutdownHooks;
+import dev.weft.process.ShutdownHooks;
 import java.io.IOException;
 import java.util.List;
 import java.util.Set;

@@ -1,6 +1,6 @@
 package dev.weft.cli.console;
 
-import dev.weft.text.SafeText;
+import dev.weft.process.SafeText;
 import java.io.PrintWriter;
 import java.io.UncheckedIOException;
 import java.nio.file.AccessDeniedException;

@@ -7,7 +7,7 @@ import dev.weft.cli.message.RankLines;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.World;
 import dev.weft.ffi.MpiEnvironment;
-import dev.weft.files.ShutdownHooks;
+import dev.weft.process.ShutdownHooks;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.time.Duration;

@@ -1,7 +1,7 @@
 package dev.weft.cli.launch;
 
 import dev.weft.cli.console.RunFailedException;
-import dev.weft.files.ShutdownHooks;
+import dev.weft.process.ShutdownHooks;
 import java.io.IOException;
 import java.util.concurrent.TimeUnit;
 

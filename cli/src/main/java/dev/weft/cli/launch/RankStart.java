@@ -1,6 +1,6 @@
 package dev.weft.cli.launch;
 
-import dev.weft.files.PidNamespace;
+import dev.weft.process.PidNamespace;
 import java.util.Optional;
 
 /**

@@ -1,6 +1,6 @@
 package dev.weft.cli.options;
 
-import static dev.weft.text.SafeText.excerpt;
+import static dev.weft.process.SafeText.excerpt;
 
 import dev.weft.cli.console.UsageException;
 import dev.weft.fabric.ReplicaGroups;

@@ -1,7 +1,7 @@
 package dev.weft.cli.options;
 
 import dev.weft.cli.console.UsageException;
-import dev.weft.text.EnvironmentVariable;
+import dev.weft.process.EnvironmentVariable;
 import dev.weft.tune.Effort;
 import java.nio.file.Files;
 import java.nio.file.Path;

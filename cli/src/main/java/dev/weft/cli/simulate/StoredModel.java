@@ -2,9 +2,9 @@ package dev.weft.cli.simulate;
 
 import dev.weft.files.PrivateFiles;
 import dev.weft.gemm.Gemm;
+import dev.weft.process.Fallback;
 import dev.weft.sim.Machine;
 import dev.weft.sim.MachineFile;
-import dev.weft.telemetry.Fallback;
 import dev.weft.tensor.DType;
 import dev.weft.tune.Calibration;
 import dev.weft.tune.Effort;

@@ -1,6 +1,6 @@
 package dev.weft.compat.command;
 
-import static dev.weft.text.SafeText.excerpt;
+import static dev.weft.process.SafeText.excerpt;
 
 import dev.weft.cli.console.UsageException;
 import dev.weft.cli.options.OptionValues;

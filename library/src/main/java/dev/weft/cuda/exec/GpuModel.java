@@ -1,11 +1,11 @@
 package dev.weft.cuda.exec;
 
 import dev.weft.cuda.Gpu;
+import dev.weft.process.Fallback;
 import dev.weft.sim.Machine;
 import dev.weft.sim.MachineFile;
 import dev.weft.sim.Machines;
 import dev.weft.sim.TileEngine;
-import dev.weft.telemetry.Fallback;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;

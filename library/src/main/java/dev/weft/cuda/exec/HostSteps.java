@@ -3,7 +3,7 @@ package dev.weft.cuda.exec;
 import dev.weft.fabric.transport.Awaited;
 import dev.weft.fabric.transport.Region;
 import dev.weft.fabric.transport.Transport;
-import dev.weft.waiting.WaitTime;
+import dev.weft.process.WaitTime;
 import java.util.concurrent.locks.LockSupport;
 
 /**

@@ -1,6 +1,6 @@
 package dev.weft.exec.host;
 
-import dev.weft.waiting.Uninterruptibly;
+import dev.weft.process.Uninterruptibly;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;

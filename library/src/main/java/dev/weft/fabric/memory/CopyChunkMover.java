@@ -32,7 +32,9 @@ public final class CopyChunkMover implements ChunkMover {
             this.bitsPerSecond = bitsPerSecond;
         }
 
-        /** Reserves the link for this many bytes, after earlier ones, and waits for their arrival. */
+        /**
+         * Reserves the link for this many bytes, after earlier ones, and waits for their arrival.
+         */
         private void await(long bytes, MemoryFabric fabric) {
             long transferNs = (long) (bytes * BITS_PER_BYTE_NS / bitsPerSecond);
             long now = System.nanoTime();

@@ -3,7 +3,7 @@ package dev.weft.fabric.memory;
 import dev.weft.fabric.FabricException;
 import dev.weft.fabric.FabricException.PeerFailedException;
 import dev.weft.fabric.FailureReport;
-import dev.weft.waiting.WaitTime;
+import dev.weft.process.WaitTime;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.ArrayList;

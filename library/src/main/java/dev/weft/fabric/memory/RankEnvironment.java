@@ -1,8 +1,8 @@
 package dev.weft.fabric.memory;
 
 import dev.weft.fabric.World;
-import dev.weft.text.EnvironmentVariable;
-import dev.weft.text.SafeText;
+import dev.weft.process.EnvironmentVariable;
+import dev.weft.process.SafeText;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.NetworkInterface;

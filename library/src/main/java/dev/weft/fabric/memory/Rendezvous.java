@@ -4,7 +4,7 @@ import dev.weft.fabric.FabricException;
 import dev.weft.fabric.FabricException.PeerLostException;
 import dev.weft.fabric.FabricException.StallException;
 import dev.weft.files.PrivateFiles;
-import dev.weft.waiting.WaitTime;
+import dev.weft.process.WaitTime;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.System.Logger.Level;

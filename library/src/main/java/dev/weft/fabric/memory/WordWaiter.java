@@ -1,7 +1,7 @@
 package dev.weft.fabric.memory;
 
 import dev.weft.ffi.Futex;
-import dev.weft.telemetry.Fallback;
+import dev.weft.process.Fallback;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.concurrent.locks.LockSupport;

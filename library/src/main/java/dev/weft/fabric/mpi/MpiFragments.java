@@ -1,6 +1,7 @@
 package dev.weft.fabric.mpi;
 
 import dev.weft.fabric.mpi.MpiMessage.Field;
+
 /**
  * The fragments of a rectangle, each of which is sent by one call of MPI. Both ends compute them
  * from the same numbers. No fragment is larger than a given size, unless one row is, so that counts
@@ -23,7 +24,12 @@ record MpiFragments(boolean contiguous, long total, long rows, long rowBytes, in
 
     /** The fragments of a put's rectangle. */
     static MpiFragments of(MpiMessage put) {
-        return of(put.get(Field.ROWS), put.get(Field.ROW_BYTES), put.get(Field.FROM_PITCH), put.get(Field.TO_PITCH), MOST_BYTES);
+        return of(
+                put.get(Field.ROWS),
+                put.get(Field.ROW_BYTES),
+                put.get(Field.FROM_PITCH),
+                put.get(Field.TO_PITCH),
+                MOST_BYTES);
     }
 
     static MpiFragments of(long rows, long rowBytes, long fromPitch, long toPitch, long mostBytes) {

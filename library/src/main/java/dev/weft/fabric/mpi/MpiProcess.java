@@ -9,7 +9,7 @@ import dev.weft.ffi.Mpi;
 import dev.weft.ffi.MpiEnvironment;
 import dev.weft.ffi.MpiThreadLevel;
 import dev.weft.plan.Hosts;
-import dev.weft.waiting.WaitTime;
+import dev.weft.process.WaitTime;
 import java.io.IOException;
 import java.lang.System.Logger.Level;
 import java.nio.file.Path;

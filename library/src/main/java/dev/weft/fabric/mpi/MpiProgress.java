@@ -1,10 +1,10 @@
 package dev.weft.fabric.mpi;
 
-import dev.weft.fabric.mpi.MpiMessage.Field;
 import dev.weft.fabric.FabricException.PeerFailedException;
 import dev.weft.fabric.memory.ControlBlock;
 import dev.weft.fabric.memory.Health;
 import dev.weft.fabric.memory.MemoryFabric;
+import dev.weft.fabric.mpi.MpiMessage.Field;
 import dev.weft.ffi.Mpi;
 import dev.weft.ffi.MpiRequests;
 import dev.weft.plan.Hosts;

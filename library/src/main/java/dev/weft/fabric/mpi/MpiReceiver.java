@@ -1,9 +1,9 @@
 package dev.weft.fabric.mpi;
 
-import dev.weft.fabric.mpi.MpiMessage.Field;
 import dev.weft.fabric.memory.Health;
 import dev.weft.fabric.memory.MemoryRegion;
 import dev.weft.fabric.memory.Words;
+import dev.weft.fabric.mpi.MpiMessage.Field;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
@@ -44,7 +44,8 @@ final class MpiReceiver {
         switch (message.kind()) {
             case MpiMessage.WORK -> health.peerWorked(peer, message.get(Field.WIDE));
             case MpiMessage.FAILED ->
-                    health.peerFailed(peer, message.number(Field.VALUE), message.failureText(bytes));
+                    health.peerFailed(
+                            peer, message.number(Field.VALUE), message.failureText(bytes));
             case MpiMessage.GET -> answer(channel, message);
             case MpiMessage.PUT -> {
                 MpiRegion region = regions.get(message.key());
@@ -88,9 +89,14 @@ final class MpiReceiver {
         int own = region.group.memberOf(self);
         switch (message.kind()) {
             case MpiMessage.RELEASED -> regions.release(region, peer);
-            case MpiMessage.WORD -> world.store(memory, own, message.get(Field.AT), message.number(Field.VALUE));
+            case MpiMessage.WORD ->
+                    world.store(memory, own, message.get(Field.AT), message.number(Field.VALUE));
             case MpiMessage.PUBLISHED ->
-                    world.store(memory, region.group.memberOf(peer), message.get(Field.AT), message.number(Field.VALUE));
+                    world.store(
+                            memory,
+                            region.group.memberOf(peer),
+                            message.get(Field.AT),
+                            message.number(Field.VALUE));
             case MpiMessage.VALUE ->
                     Words.longRelease(
                             memory.words(region.group.memberOf(peer)),
@@ -99,7 +105,11 @@ final class MpiReceiver {
             default -> {
                 world.store(memory, own, message.get(Field.FLAG_AT), message.number(Field.VALUE));
                 if (message.get(Field.COUNTER_AT) >= 0) {
-                    world.store(memory, own, message.get(Field.COUNTER_AT), message.number(Field.COUNTER));
+                    world.store(
+                            memory,
+                            own,
+                            message.get(Field.COUNTER_AT),
+                            message.number(Field.COUNTER));
                 }
                 MpiChunkMover mover = movers.get(message.number(Field.MOVER));
                 if (mover != null) {

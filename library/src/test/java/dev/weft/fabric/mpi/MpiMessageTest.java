@@ -1,12 +1,12 @@
 package dev.weft.fabric.mpi;
 
-import dev.weft.fabric.mpi.MpiMessage.Field;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.fabric.memory.MemoryRegion;
+import dev.weft.fabric.mpi.MpiMessage.Field;
 import dev.weft.fabric.transport.Move;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;

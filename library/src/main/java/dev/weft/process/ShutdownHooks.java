@@ -1,4 +1,4 @@
-package dev.weft.files;
+package dev.weft.process;
 
 /**
  * Threads that clean up when this process is told to end. It may be told so at any moment, also

@@ -1,4 +1,4 @@
-package dev.weft.waiting;
+package dev.weft.process;
 
 import java.util.Arrays;
 import java.util.Collection;

@@ -1,4 +1,4 @@
-package dev.weft.waiting;
+package dev.weft.process;
 
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;

@@ -1,4 +1,4 @@
-package dev.weft.text;
+package dev.weft.process;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 

@@ -1,4 +1,4 @@
-package dev.weft.text;
+package dev.weft.process;
 
 import java.util.Map;
 

@@ -1,4 +1,4 @@
-package dev.weft.telemetry;
+package dev.weft.fabric.memory;
 
 import jdk.jfr.Category;
 import jdk.jfr.Description;
@@ -21,7 +21,7 @@ import jdk.jfr.Timespan;
 @Description("A thread blocked until a peer's signal came")
 @StackTrace(false)
 @Threshold("0 ns")
-public final class StallEvent extends Event {
+final class StallEvent extends Event {
 
     private static final EventType TYPE = EventType.getEventType(StallEvent.class);
 
@@ -36,11 +36,11 @@ public final class StallEvent extends Event {
     long blockedNs;
 
     /** Whether somebody records such events. */
-    public static boolean isRecorded() {
+    static boolean isRecorded() {
         return TYPE.isEnabled();
     }
 
-    public static void ended(long beganNs, int rank, String awaited) {
+    static void ended(long beganNs, int rank, String awaited) {
         StallEvent event = new StallEvent();
         event.rank = rank;
         event.blockedNs = System.nanoTime() - beganNs;

@@ -1,4 +1,4 @@
-package dev.weft.files;
+package dev.weft.process;
 
 import java.io.IOException;
 import java.nio.file.Files;

@@ -1,4 +1,4 @@
-package dev.weft.telemetry;
+package dev.weft.process;
 
 import java.lang.System.Logger.Level;
 import java.util.Set;
