@@ -18,7 +18,6 @@ public final class CallSpans {
     public record RankSpans(
             int rank,
             int group,
-            long shardRows,
             long startNs,
             long endNs,
             int firstSpan,
@@ -30,9 +29,6 @@ public final class CallSpans {
      * @param startsNs on each rank
      */
     public record NamedCall(String name, long startNs, long endNs, List<Long> startsNs) {}
-
-    /** A rank by its group and its number there. */
-    private record Member(int group, int rank) {}
 
     /** Rows of a source that a rank multiplies. */
     private record Rows(int rank, int source) {}
@@ -91,18 +87,8 @@ public final class CallSpans {
      * @param groupSize ranks of one group: timelines have the group's numbers
      */
     public static CallSpans of(List<RunRecord.Rank> ranks, int worldSize, int groupSize) {
-        Map<Member, Integer> known = new HashMap<>();
-        for (RunRecord.Rank rank : ranks) {
-            known.put(new Member(rank.group(), rank.timeline().rank()), rank.rank());
-        }
         return of(
-                ranks,
-                false,
-                worldSize,
-                worldSize,
-                // Missing ranks are the last ones: only simulated ranks are left out.
-                (group, member) ->
-                        known.getOrDefault(new Member(group, member), group * groupSize + member));
+                ranks, false, worldSize, worldSize, (group, member) -> group * groupSize + member);
     }
 
     /**
@@ -165,13 +151,7 @@ public final class CallSpans {
         endNs = Math.max(endNs, end);
         ranks.add(
                 new RankSpans(
-                        rank.rank(),
-                        rank.group(),
-                        rank.shardRows(),
-                        startNs,
-                        end,
-                        firstSpan,
-                        List.copyOf(tracks)));
+                        rank.rank(), rank.group(), startNs, end, firstSpan, List.copyOf(tracks)));
     }
 
     static Timeline.Span inWorld(Timeline.Span span, long startNs, IntUnaryOperator worldRank) {

@@ -60,36 +60,19 @@ public final class SpanDependencies {
     /** Numbers of the spans that had to end before this one could begin; empty for own rows. */
     public int[] releasedBy(int number) {
         Timeline.Span span = call.span(number);
-        if (call.summed()) {
-            return sumsReleasing(number, span);
-        }
-        return switch (span.kind()) {
-            case COMPUTE ->
-                    landed(arrivals, new Place(call.rankOf(number), span.source()), span, -1);
-            case TRANSFER ->
-                    span.to() < 0
-                            ? NONE
-                            : landed(
-                                    arrivals,
-                                    new Place(call.senderOf(number), span.source()),
-                                    span,
-                                    span.chunk());
-            case STAGE, WAIT -> NONE;
-        };
-    }
-
-    private int[] sumsReleasing(int number, Timeline.Span span) {
         boolean moves = span.kind() == Kind.TRANSFER;
-        if (!moves && span.kind() != Kind.COMPUTE) {
+        boolean known = !moves || span.to() >= 0 || call.summed();
+        if (!known || !moves && span.kind() != Kind.COMPUTE) {
             return NONE;
         }
         Place place = new Place(moves ? call.senderOf(number) : call.rankOf(number), span.source());
+        if (!call.summed()) {
+            return landed(arrivals, place, span, moves ? span.chunk() : -1);
+        }
+        boolean afterProducts = moves || call.isInLane(number);
         return IntStream.concat(
                         IntStream.of(landed(arrivals, place, span, -1)),
-                        IntStream.of(
-                                moves || call.isInLane(number)
-                                        ? landed(products, place, span, -1)
-                                        : NONE))
+                        IntStream.of(afterProducts ? landed(products, place, span, -1) : NONE))
                 .filter(i -> call.span(i).startNs() < span.startNs())
                 .toArray();
     }
@@ -125,7 +108,7 @@ public final class SpanDependencies {
     }
 
     /** The first of {@code count} places for which {@code holds} is true, as for all later ones. */
-    static int first(int count, IntPredicate holds) {
+    private static int first(int count, IntPredicate holds) {
         int low = 0;
         int high = count;
         while (low < high) {

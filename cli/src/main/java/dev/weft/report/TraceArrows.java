@@ -2,9 +2,9 @@ package dev.weft.report;
 
 import dev.weft.op.Timeline;
 import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.List;
-import java.util.function.ToIntFunction;
+import java.util.Map;
+import java.util.stream.Collectors;
 
 /**
  * The arrows of a trace, from transfers to what they released. Arrows that seem to point back in
@@ -22,12 +22,13 @@ final class TraceArrows {
      */
     record Arrow(int id, int from, int to, long beginNs) {}
 
-    private final List<Arrow> byEnd = new ArrayList<>();
-    private final List<Arrow> byBeginning;
+    private final Map<Integer, List<Arrow>> byEnd;
+    private final Map<Integer, List<Arrow>> byBeginning;
 
     TraceArrows(CallSpans call) {
         SpanDependencies releases = new SpanDependencies(call);
         // Rows of one call of several say nothing about those of the next.
+        List<Arrow> all = new ArrayList<>();
         int size = call.calls().isEmpty() ? call.size() : 0;
         for (int number = 0; number < size; number++) {
             long endNs = call.span(number).startNs();
@@ -36,28 +37,19 @@ final class TraceArrows {
                 if (span.startNs() <= endNs) {
                     long inside = Math.min(span.endNs(), endNs) - HAIR_NS;
                     long beginNs = Math.max(span.startNs(), inside);
-                    byEnd.add(new Arrow(byEnd.size(), transfer, number, beginNs));
+                    all.add(new Arrow(all.size(), transfer, number, beginNs));
                 }
             }
         }
-        byBeginning = new ArrayList<>(byEnd);
-        byBeginning.sort(Comparator.comparingInt(Arrow::from));
+        byEnd = all.stream().collect(Collectors.groupingBy(Arrow::to));
+        byBeginning = all.stream().collect(Collectors.groupingBy(Arrow::from));
     }
 
     List<Arrow> endingAt(int span) {
-        return of(byEnd, Arrow::to, span);
+        return byEnd.getOrDefault(span, List.of());
     }
 
     List<Arrow> beginningAt(int span) {
-        return of(byBeginning, Arrow::from, span);
-    }
-
-    private static List<Arrow> of(List<Arrow> sorted, ToIntFunction<Arrow> key, int span) {
-        return sorted.subList(firstFrom(sorted, key, span), firstFrom(sorted, key, span + 1));
-    }
-
-    /** The index of the first arrow whose key is {@code least} or more. */
-    private static int firstFrom(List<Arrow> sorted, ToIntFunction<Arrow> key, int least) {
-        return SpanDependencies.first(sorted.size(), i -> key.applyAsInt(sorted.get(i)) >= least);
+        return byBeginning.getOrDefault(span, List.of());
     }
 }

@@ -67,15 +67,6 @@ public record PricedGroups(ReplicaGroups groups, int world, List<Priced> priced)
         }
         Machine machine = alone.machine();
         Hosts nodes = machine.hosts(world);
-        // As with real ranks: consecutive members on a node share its memory.
-        List<Integer> sizes = new ArrayList<>(List.of(1));
-        for (int i = 1; i < group.size(); i++) {
-            if (nodes.shareMemory(group.get(i - 1), group.get(i))) {
-                sizes.set(sizes.size() - 1, sizes.getLast() + 1);
-            } else {
-                sizes.add(1);
-            }
-        }
         int first = group.getFirst();
         long here = group.stream().filter(rank -> nodes.shareMemory(first, rank)).count();
         long all =
@@ -83,7 +74,7 @@ public record PricedGroups(ReplicaGroups groups, int world, List<Priced> priced)
                         .filter(rank -> nodes.shareMemory(first, rank) && groups.groupOf(rank) >= 0)
                         .count();
         return new PlanSearch(
-                machine.withShare((int) here, (int) all), alone.problem().on(new Hosts(sizes)));
+                machine.withShare((int) here, (int) all), alone.problem().on(nodes.among(group)));
     }
 
     /** The group that takes longest, or the first such. */
@@ -141,10 +132,7 @@ public record PricedGroups(ReplicaGroups groups, int world, List<Priced> priced)
             Priced one = priced.get(g);
             List<RunRecord.Rank> ofGroup =
                     known.computeIfAbsent(
-                            one.search(),
-                            search ->
-                                    SimTimelines.of(search, one.chosen())
-                                            .ranks(search, one.chosen()));
+                            one.search(), search -> SimTimelines.of(search, one.chosen()).ranks());
             for (RunRecord.Rank rank : ofGroup) {
                 ranks.add(
                         new RunRecord.Rank(

@@ -18,6 +18,7 @@ import dev.weft.tensor.DType;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Supplier;
 import java.util.stream.Collectors;
 import picocli.CommandLine.ParseResult;
 
@@ -66,17 +67,17 @@ public final class SimRules {
     }
 
     public static Machine machine(String nameOrPath) {
-        try {
-            return Machines.of(nameOrPath);
-        } catch (IllegalArgumentException e) {
-            throw new UsageException("--soc-version: " + e.getMessage());
-        }
+        return named(() -> Machines.of(nameOrPath));
     }
 
     /** Like {@link #machine(String)}; {@code lnc} says if a rank of trn2 has one core or two. */
     public static Machine machine(String nameOrPath, int lnc) {
+        return named(() -> Machines.of(nameOrPath, lnc));
+    }
+
+    private static Machine named(Supplier<Machine> machine) {
         try {
-            return Machines.of(nameOrPath, lnc);
+            return machine.get();
         } catch (IllegalArgumentException e) {
             throw new UsageException("--soc-version: " + e.getMessage());
         }

@@ -49,24 +49,19 @@ public final class SimTimelines implements SpanSink {
     public static SimTimelines of(PlanSearch search, Candidate chosen) {
         int ranks = search.problem().shards().ranks();
         Scenario scenario = search.scenario(chosen);
-        Chunks chunks = search.chunks(chosen);
-        if (ranks > MOST_RANKS_WITH_SPANS) {
-            SimTimelines timelines = new SimTimelines(chunks, 1);
+        boolean few = ranks <= MOST_RANKS_WITH_SPANS;
+        SimTimelines timelines = new SimTimelines(search.chunks(chosen), few ? ranks : 1);
+        if (few) {
+            Simulator.runEveryRank(search.machine(), scenario, SimulatedView.PIPELINED, timelines);
+        } else {
             Simulator.run(search.machine(), scenario, SimulatedView.PIPELINED, timelines);
-            return timelines;
         }
-        SimTimelines timelines = new SimTimelines(chunks, ranks);
-        Simulator.runEveryRank(search.machine(), scenario, SimulatedView.PIPELINED, timelines);
         return timelines;
-    }
-
-    public int ranks() {
-        return endNs.length;
     }
 
     @Override
     public void span(int rank, String track, Span span) {
-        if (rank >= ranks()) {
+        if (rank >= endNs.length) {
             return;
         }
         long end = Math.round(span.endNs());
@@ -121,10 +116,9 @@ public final class SimTimelines implements SpanSink {
     }
 
     /** The ranks for a record. */
-    public List<RunRecord.Rank> ranks(PlanSearch search, Candidate chosen) {
-        Chunks chunks = search.chunks(chosen);
+    public List<RunRecord.Rank> ranks() {
         List<RunRecord.Rank> ranks = new ArrayList<>();
-        for (int rank = 0; rank < ranks(); rank++) {
+        for (int rank = 0; rank < endNs.length; rank++) {
             ranks.add(
                     new RunRecord.Rank(
                             rank, 0, chunks.shards().rows(rank), chunks.chunkRows(rank), of(rank)));

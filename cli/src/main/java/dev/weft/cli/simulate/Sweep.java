@@ -150,9 +150,8 @@ record Sweep(
         PlanSearch search = search(row.shape());
         int split = row.splits() == null ? 0 : row.splits();
         Candidate candidate = candidate(search, row.algorithm(), split);
-        SimTimelines timelines = SimTimelines.of(search, candidate);
         int ranks = row.shape().ranks();
-        return CallSpans.of(timelines.ranks(search, candidate), ranks, ranks);
+        return CallSpans.of(SimTimelines.of(search, candidate).ranks(), ranks, ranks);
     }
 
     /** NaN if the machine cannot hold that many ranks; each row then has the reason. */
