@@ -5,6 +5,7 @@ import dev.weft.cli.data.Operands;
 import dev.weft.cli.launch.Heartbeat;
 import dev.weft.cli.options.RunRequest;
 import dev.weft.cli.verify.EpilogueJudge;
+import dev.weft.cli.verify.OrderedSums;
 import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.op.CudaAllGatherMatmul;
 import dev.weft.cuda.op.CudaMatmulReduce;
@@ -82,9 +83,9 @@ final class CudaSumsRank extends CudaRank {
             try (Arena sums = Arena.ofShared()) {
                 Matrix from;
                 if (slot == Reduction.PARTIAL) {
-                    from = product(0, kParts.firstRow(member), DType.FP32, sums);
+                    from = product(0, kParts.firstRow(member), sums);
                 } else if (slot == Reduction.WHOLE) {
-                    from = sums(order(operator), sums);
+                    from = sums(operator, sums);
                 } else {
                     from = part(slot - Reduction.slotOf(0), sums);
                 }
@@ -111,10 +112,11 @@ final class CudaSumsRank extends CudaRank {
                 : Order.of(operator.steps());
     }
 
-    /** All rows' sums in the order of an operator; in an order of its own, only this rank's. */
+    /** All rows' sums as an operator sums them; in an order of its own, only this rank's. */
     private Matrix sums(Operator<DeviceMatrix> operator, Arena into) {
-        if (order(operator) != Order.OWN) {
-            return sums(order(operator), into);
+        Order order = order(operator);
+        if (order != Order.OWN) {
+            return summed(OrderedSums.of(order, kParts), into);
         }
         Matrix all = Matrix.allocate(into, DType.FP32, a.rows(), problem.n());
         Placement placement =
@@ -134,23 +136,24 @@ final class CudaSumsRank extends CudaRank {
         return all;
     }
 
+    /** Sums in fp32: products on this rank alone, which are added on the CPU. */
     private Matrix summed(SumOrder order, Arena into) {
-        if (order instanceof SumOrder.Over over && over.before() == null) {
-            return product(over.firstK(), over.endK(), DType.FP32, into);
-        }
-        if (order instanceof SumOrder.Added added) {
-            Matrix sum = summed(added.sums().getFirst(), into);
-            added.sums().stream().skip(1).forEach(next -> add(sum, summed(next, into)));
-            return sum;
-        }
-        throw new IllegalStateException(
-                "sums on a GPU in the order %s: expected products from zero, added in fp32"
-                        .formatted(order.text()));
+        return OrderedSums.in(
+                order,
+                (before, from, to) -> {
+                    if (before != null) {
+                        throw new IllegalStateException(
+                                "sums on a GPU in the order %s: expected products from zero, added in fp32"
+                                        .formatted(order.text()));
+                    }
+                    return product(from, to, into);
+                },
+                into);
     }
 
     /** The product over columns {@code from} to {@code to} of A, on this rank alone. */
-    private Matrix product(long from, long to, DType type, Arena into) {
-        Matrix c = Matrix.allocate(into, type, a.rows(), problem.n());
+    private Matrix product(long from, long to, Arena into) {
+        Matrix c = Matrix.allocate(into, DType.FP32, a.rows(), problem.n());
         if (from == to || a.rows() == 0) {
             return c;
         }
@@ -160,7 +163,7 @@ final class CudaSumsRank extends CudaRank {
                 CudaAllGatherMatmul.withHostPeers(site.gpu(), 0)
                         .a(Shards.of(a.rows()), a.dtype())
                         .b(side, problem.transposeB())
-                        .output(type)
+                        .output(DType.FP32)
                         .prepare()) {
             alone.call(some).product().download(c, site.stream());
         }
@@ -172,30 +175,7 @@ final class CudaSumsRank extends CudaRank {
     }
 
     private Matrix part(int of, Arena into) {
-        return product(
-                kParts.firstRow(of), kParts.firstRow(of) + kParts.rows(of), DType.FP32, into);
-    }
-
-    /** All sums in fp32. In the order by rank, parts are added here on the CPU. */
-    private Matrix sums(Order order, Arena into) {
-        if (order == Order.WHOLE) {
-            return product(0, kParts.totalRows(), DType.FP32, into);
-        }
-        Matrix sum = null;
-        for (int r = 0; r < kParts.ranks(); r++) {
-            if (kParts.rows(r) > 0) {
-                Matrix part = part(r, into);
-                if (order == Order.BY_RANK_BF16) {
-                    part = part.converted(into, DType.BF16).converted(into, DType.FP32);
-                }
-                if (sum == null) {
-                    sum = part;
-                } else {
-                    add(sum, part);
-                }
-            }
-        }
-        return sum;
+        return product(kParts.firstRow(of), kParts.firstRow(of) + kParts.rows(of), into);
     }
 
     /** Cuts sums with all columns of B into those of each of the operator's products. */
@@ -208,14 +188,6 @@ final class CudaSumsRank extends CudaRank {
         return data == null
                 ? sums.converted(into, problem.outType())
                 : data.finished(sums, problem.outType(), into);
-    }
-
-    private static void add(Matrix sum, Matrix part) {
-        for (long row = 0; row < sum.rows(); row++) {
-            for (long col = 0; col < sum.cols(); col++) {
-                sum.set(row, col, sum.get(row, col) + part.get(row, col));
-            }
-        }
     }
 
     /** Checks the results of both operators bit for bit, and what the rank sent to host peers. */
@@ -269,7 +241,8 @@ final class CudaSumsRank extends CudaRank {
             Matrix expected = expected(rows, memory);
             boolean equal = expected.equalsUpToNaN(found) && sentExpected(operator, memory);
             // Parts that are rounded keep to another bound, so it is checked before they are.
-            Matrix exact = rounded ? ownRows(sums(Order.BY_RANK, memory)) : rows;
+            Matrix exact =
+                    rounded ? ownRows(summed(OrderedSums.of(Order.BY_RANK, kParts), memory)) : rows;
             boolean right =
                     data == null && !rounded
                             ? isRight(operator.product(0))
@@ -297,9 +270,7 @@ final class CudaSumsRank extends CudaRank {
         long end = kParts.firstRow(member) + kParts.rows(member);
         Matrix partial = operator.outgoing(product, Reduction.PARTIAL).orElse(null);
         if (partial != null
-                && !products(product(0, end, DType.FP32, sums))
-                        .get(product)
-                        .equalsUpToNaN(partial)) {
+                && !products(product(0, end, sums)).get(product).equalsUpToNaN(partial)) {
             return false;
         }
         Matrix own = operator.outgoing(product, Reduction.slotOf(member)).orElse(null);

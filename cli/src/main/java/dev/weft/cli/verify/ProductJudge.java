@@ -116,49 +116,24 @@ public record ProductJudge(Shards shards, boolean transposeB, long seed) {
 
     /** Sums rows in an order, in fp32, by one thread. */
     public Matrix summed(Gemm gemm, Matrix a, Matrix b, SumOrder order, Arena arena) {
-        if (order instanceof SumOrder.Added added) {
-            Matrix sums = summed(gemm, a, b, added.sums().getFirst(), arena);
-            for (SumOrder next : added.sums().subList(1, added.sums().size())) {
-                add(sums, summed(gemm, a, b, next, arena));
-            }
-            return sums;
-        }
-        if (order instanceof SumOrder.Rounded rounded) {
-            return rounded(summed(gemm, a, b, rounded.sums(), arena), DType.BF16, arena);
-        }
-        SumOrder.Over over = (SumOrder.Over) order;
         long n = transposeB ? b.rows() : b.cols();
-        Matrix sums =
-                over.before() == null
-                        ? Matrix.allocate(arena, DType.FP32, a.rows(), n)
-                        : summed(gemm, a, b, over.before(), arena);
-        long count = over.endK() - over.firstK();
-        Matrix columns = a.block(0, a.rows(), over.firstK(), count);
-        Matrix rows =
-                transposeB ? b.block(0, n, over.firstK(), count) : b.rows(over.firstK(), count);
-        PackedB packed = gemm.pack(rows, transposeB, arena);
-        Scratch scratch = gemm.scratch(count, n, arena);
-        gemm.multiply(columns, 0, a.rows(), packed, 0, n, over.before() != null, sums, 0, scratch);
-        return sums;
-    }
-
-    private static void add(Matrix sums, Matrix addend) {
-        for (long row = 0; row < sums.rows(); row++) {
-            for (long col = 0; col < sums.cols(); col++) {
-                sums.set(row, col, sums.get(row, col) + addend.get(row, col));
-            }
-        }
-    }
-
-    /** Elements rounded to a type, still in fp32. */
-    private static Matrix rounded(Matrix sums, DType type, Arena arena) {
-        Matrix rounded = Matrix.allocate(arena, DType.FP32, sums.rows(), sums.cols());
-        for (long row = 0; row < rounded.rows(); row++) {
-            for (long col = 0; col < rounded.cols(); col++) {
-                rounded.set(row, col, type.round(sums.get(row, col)));
-            }
-        }
-        return rounded;
+        return OrderedSums.in(
+                order,
+                (before, first, end) -> {
+                    boolean continues = before != null;
+                    Matrix sums =
+                            continues ? before : Matrix.allocate(arena, DType.FP32, a.rows(), n);
+                    Matrix columns = a.block(0, a.rows(), first, end - first);
+                    Matrix rows =
+                            transposeB
+                                    ? b.block(0, n, first, end - first)
+                                    : b.rows(first, end - first);
+                    PackedB packed = gemm.pack(rows, transposeB, arena);
+                    Scratch scratch = gemm.scratch(end - first, n, arena);
+                    gemm.multiply(columns, 0, a.rows(), packed, 0, n, continues, sums, 0, scratch);
+                    return sums;
+                },
+                arena);
     }
 
     /** The product of all rows at once, by one thread. */

@@ -15,14 +15,12 @@ import dev.weft.plan.ReductionWriter;
 import dev.weft.plan.Shards;
 import dev.weft.plan.step.StepChecker;
 import dev.weft.plan.step.StepChecker.SummedRows;
-import dev.weft.plan.step.SumOrder;
 import dev.weft.report.Promise;
 import dev.weft.report.Verification;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
 import java.nio.file.Files;
-import java.util.ArrayList;
 import java.util.List;
 
 /**
@@ -36,57 +34,27 @@ import java.util.List;
  * <p>With an epilogue, the product in fp32 is checked against float64. The reference is the
  * epilogue of that, checked by {@link EpilogueJudge}, and every output must have its bits. On GPUs
  * the ranks do so themselves.
+ *
+ * @param unfused the engine of the reference; null if the first output is the reference
+ * @param epilogue its steps; null if there is none
+ * @param algorithm how products were summed, if in an order of its own; else it may be null
  */
-public final class Verifier {
+public record Verifier(
+        Operands operands,
+        DataFolder folder,
+        Gemm unfused,
+        String epilogue,
+        Order order,
+        ReductionWriter algorithm,
+        Promise promise,
+        Progress progress) {
 
     /** Multiply-adds in float64 that a core of some years ago does in a second. */
     private static final double GOLDEN_STEPS_PER_SECOND = 3e9;
 
     private static final double MOST_GOLDEN_SECONDS = 60;
 
-    private final ProblemSpec problem;
-    private final Operands operands;
-    private final DataFolder folder;
-    private final Gemm unfused;
-    private final String epilogue;
-    private final Order order;
-    private final ReductionWriter algorithm;
-    private final Promise promise;
-    private final Progress progress;
-    private int verified;
-    private Matrix golden;
-    private Verification found;
-
-    /**
-     * @param unfused the engine of the reference; null if the first output is the reference
-     * @param epilogue its steps; null if there is none
-     */
-    private Verifier(
-            Operands operands,
-            DataFolder folder,
-            Gemm unfused,
-            String epilogue,
-            Order order,
-            ReductionWriter algorithm,
-            Promise promise,
-            Progress progress) {
-        this.problem = folder.spec();
-        this.operands = operands;
-        this.folder = folder;
-        this.unfused = unfused;
-        this.epilogue = epilogue;
-        this.order = order;
-        this.algorithm = algorithm;
-        this.promise = promise;
-        this.progress = progress;
-    }
-
-    /**
-     * For outputs of the CPU.
-     *
-     * @param epilogue its steps; null if there is none
-     * @param algorithm how products were summed, if in an order of its own; else it may be null
-     */
+    /** For outputs of the CPU. */
     public static Verifier withEngine(
             Operands operands,
             DataFolder folder,
@@ -102,10 +70,9 @@ public final class Verifier {
     }
 
     /**
-     * For outputs that the ranks have compared with their own unfused products.
-     *
-     * @param epilogue its steps; null if there is none. The ranks have checked the sums and their
-     *     epilogue: it remains to check that all have the same
+     * For outputs that the ranks have compared with their own unfused products. If there is an
+     * epilogue, they have checked the sums and their epilogue, too: it remains to check that all
+     * have the same.
      */
     public static Verifier ofCompared(
             Operands operands,
@@ -115,6 +82,10 @@ public final class Verifier {
             Order order,
             Progress progress) {
         return new Verifier(operands, folder, null, epilogue, order, null, promise, progress);
+    }
+
+    private ProblemSpec problem() {
+        return folder.spec();
     }
 
     /** About how long golden takes on this machine. */
@@ -149,35 +120,35 @@ public final class Verifier {
             boolean keptWithinBound,
             int from,
             int outputs) {
-        found = ofNoRows(problem.gathers() ? gatheredExact : null, keptEqual, keptWithinBound);
-        progress.begin("verifying", problem.ranks());
-        verified = 0;
+        Verification found =
+                ofNoRows(problem().gathers() ? gatheredExact : null, keptEqual, keptWithinBound);
+        progress.begin("verifying", problem().ranks());
+        int done = 0;
         try (Arena arena = Arena.ofShared()) {
-            golden = golden(arena);
-            for (List<Integer> group : problem.replicaGroups().groups()) {
+            Matrix golden = golden(arena);
+            for (List<Integer> group : problem().replicaGroups().groups()) {
                 List<Integer> asked =
                         group.stream().filter(rank -> rank >= from && rank < outputs).toList();
-                if (problem.columnSharded()) {
-                    verifyColumns(asked);
-                } else if (!asked.isEmpty()) {
-                    verifyPart(asked);
+                if (!asked.isEmpty()) {
+                    found = found.and(verifyGroup(asked, golden));
                 }
+                done += asked.size();
+                progress.advance(done);
             }
         }
         progress.end();
         return found;
     }
 
-    /** Checks ranks of one group, each of which has its own columns of the same rows. */
-    private void verifyColumns(List<Integer> ranks) {
-        Verification others = found;
-        Verification all = null;
-        for (int rank : ranks) {
-            found = ofNoRows(null, true, true);
-            verifyPart(List.of(rank));
-            all = all == null ? found : all.andColumns(found);
+    private Verification verifyGroup(List<Integer> ranks, Matrix golden) {
+        if (!problem().columnSharded()) {
+            return verifyPart(ranks, golden);
         }
-        found = all == null ? others : others.and(all);
+        // Each has its own columns of the same rows.
+        return ranks.stream()
+                .map(rank -> verifyPart(List.of(rank), golden))
+                .reduce(Verification::andColumns)
+                .orElseThrow();
     }
 
     private Verification ofNoRows(Boolean gatheredExact, boolean bitwise, boolean withinBound) {
@@ -186,40 +157,55 @@ public final class Verifier {
     }
 
     /** Checks ranks of one group that hold the same B. */
-    private void verifyPart(List<Integer> ranks) {
+    private Verification verifyPart(List<Integer> ranks, Matrix golden) {
+        Verification found = ofNoRows(null, true, true);
         int first = ranks.getFirst();
         try (Arena arena = Arena.ofShared()) {
-            Matrix a = Operands.gatheredA(operands, problem, first, arena);
-            Matrix b = Operands.wholeB(operands, problem, first, arena);
-            if (unfused == null && !problem.gathers()) {
-                // Each rank has compared its rows, and checked them if there is an epilogue.
-                if (epilogue == null) {
-                    ranks.forEach(rank -> judgeRows(a, b, rank));
+            Matrix a = Operands.gatheredA(operands, problem(), first, arena);
+            Matrix b = Operands.wholeB(operands, problem(), first, arena);
+            boolean comparedByRanks = unfused == null && !problem().gathers();
+            if (comparedByRanks && epilogue != null) {
+                return found;
+            }
+            Matrix reference = null;
+            if (!comparedByRanks) {
+                reference = reference(a, b, first, arena);
+                if (epilogue == null || unfused != null) {
+                    found = found.and(judge(a, b, reference, true, first, 0, golden));
                 }
-                return;
-            }
-            Matrix reference = reference(a, b, first, arena);
-            if (epilogue == null || unfused != null) {
-                judge(a, b, reference, true, first, 0);
-            }
-            if (epilogue != null && unfused != null) {
-                reference = finished(reference, first, arena);
+                if (epilogue != null && unfused != null) {
+                    EpilogueData data = EpilogueData.of(epilogue, problem(), first, arena);
+                    Matrix finished = data.finished(reference, problem().outType(), arena);
+                    double worst = new EpilogueJudge(data).worst(reference, finished);
+                    found = found.and(ofNoRows(null, true, worst <= 1));
+                    reference = finished;
+                }
             }
             for (int rank : ranks) {
-                compare(a, b, reference, rank);
-                progress.advance(++verified);
+                found = found.and(compare(a, b, reference, rank, golden));
             }
         }
+        return found;
     }
 
-    private void judgeRows(Matrix a, Matrix b, int rank) {
+    /**
+     * @param reference null if each rank has compared its rows
+     */
+    private Verification compare(Matrix a, Matrix b, Matrix reference, int rank, Matrix golden) {
         try (Arena arena = Arena.ofShared()) {
             Matrix output = output(rank, arena);
-            long first = problem.firstRowOfC(rank);
-            if (output.rows() > 0) {
-                judge(a.rows(first, output.rows()), b, output, true, rank, first);
+            long first = problem().firstRowOfC(rank);
+            boolean alone = reference == null;
+            if (alone
+                    ? output.rows() == 0
+                    : reference.rows(first, output.rows()).equalsUpToNaN(output)) {
+                return ofNoRows(null, true, true);
             }
-            progress.advance(++verified);
+            if (epilogue == null) {
+                Matrix rows = a.rows(first, output.rows());
+                return judge(rows, b, output, alone, rank, first, golden);
+            }
+            return ofNoRows(null, promise != Promise.BITWISE, promise != Promise.BITWISE);
         }
     }
 
@@ -227,21 +213,19 @@ public final class Verifier {
         if (unfused == null) {
             return output(rank, arena);
         }
-        ProductJudge judge = new ProductJudge(problem, rank);
-        DType type = epilogue == null ? problem.outType() : DType.FP32;
+        ProductJudge judge = new ProductJudge(problem(), rank);
+        DType type = epilogue == null ? problem().outType() : DType.FP32;
         if (order == Order.WHOLE) {
             return judge.unfused(unfused, a, b, type, arena);
         }
-        Matrix reference = Matrix.allocate(arena, type, a.rows(), problem.cols(rank));
+        Matrix reference = Matrix.allocate(arena, type, a.rows(), problem().cols(rank));
         for (SummedRows rows : summedRows(rank)) {
             try (Arena scratch = Arena.ofShared()) {
                 Matrix own = a.rows(rows.firstRow(), rows.rows());
                 Matrix sums = judge.summed(unfused, own, b, rows.order(), scratch);
-                for (long row = 0; row < sums.rows(); row++) {
-                    for (long col = 0; col < sums.cols(); col++) {
-                        reference.set(rows.firstRow() + row, col, sums.get(row, col));
-                    }
-                }
+                reference
+                        .rows(rows.firstRow(), rows.rows())
+                        .copyFrom(sums.converted(scratch, type));
             }
         }
         return reference;
@@ -249,22 +233,14 @@ public final class Verifier {
 
     /** How the rows of the group's C are summed, each once: from its plan, or by rank. */
     private List<SummedRows> summedRows(int rank) {
-        Shards kParts = problem.kParts(rank);
+        Shards kParts = problem().kParts(rank);
         if (order != Order.OWN) {
-            List<SumOrder> parts = new ArrayList<>();
-            for (int part = 0; part < kParts.ranks(); part++) {
-                long first = kParts.firstRow(part);
-                if (kParts.rows(part) > 0) {
-                    SumOrder own = SumOrder.over(null, first, first + kParts.rows(part));
-                    parts.add(order == Order.BY_RANK_BF16 ? new SumOrder.Rounded(own) : own);
-                }
-            }
-            return List.of(new SummedRows(0, 0, problem.m(), SumOrder.added(parts)));
+            return List.of(new SummedRows(0, 0, problem().m(), OrderedSums.of(order, kParts)));
         }
-        Shards rows = problem.shards(rank);
+        Shards rows = problem().shards(rank);
         long most = Math.max(1, rows.maxRows());
-        Chunks chunks = Chunks.byRows(rows, problem.cols(rank), most, most);
-        boolean all = problem.sums().all();
+        Chunks chunks = Chunks.byRows(rows, problem().cols(rank), most, most);
+        boolean all = problem().sums().all();
         ReductionRequest request = new ReductionRequest(chunks, kParts, all, order);
         return StepChecker.orders(algorithm.plans(request), request.placement(), (r, o) -> true)
                 .stream()
@@ -276,51 +252,20 @@ public final class Verifier {
      * Half a unit of each rank's sums, which are at most |A| x |B| together; or of a GPU's sums.
      */
     private Loss lostByParts(int rank) {
-        if (problem.fp8() != null && unfused == null) {
+        if (problem().fp8() != null && unfused == null) {
             return ProductJudge.LOST_BY_FP8_SUMS;
         }
         return order == Order.BY_RANK_BF16
-                ? Loss.ofParts(DType.BF16, problem.members(rank).size())
+                ? Loss.ofParts(DType.BF16, problem().members(rank).size())
                 : Loss.NONE;
-    }
-
-    private void compare(Matrix a, Matrix b, Matrix reference, int rank) {
-        try (Arena arena = Arena.ofShared()) {
-            Matrix output = output(rank, arena);
-            long first = problem.firstRowOfC(rank);
-            if (reference.rows(first, output.rows()).equalsUpToNaN(output)) {
-                return;
-            }
-            if (epilogue == null) {
-                judge(a.rows(first, output.rows()), b, output, false, rank, first);
-            } else if (promise == Promise.BITWISE) {
-                found = found.and(ofEpilogue(false, Double.NaN));
-            }
-        }
-    }
-
-    /** The reference's sums with the rank's epilogue, which is checked. */
-    private Matrix finished(Matrix sums, int rank, Arena arena) {
-        EpilogueData data = EpilogueData.of(epilogue, problem, rank, arena);
-        Matrix target = data.finished(sums, problem.outType(), arena);
-        double worst = new EpilogueJudge(data).worst(sums, target);
-        found = found.and(ofEpilogue(true, worst));
-        return target;
-    }
-
-    /**
-     * @param worst the largest error as a share of what is allowed; NaN if it was not checked
-     */
-    private Verification ofEpilogue(boolean bitwise, double worst) {
-        return ofNoRows(null, bitwise, worst <= 1);
     }
 
     private Matrix output(int rank, Arena arena) {
         return DataFolder.read(
                 folder.output(rank),
-                problem.outType(),
-                problem.rowsOfC(rank),
-                EpilogueData.cols(epilogue, problem, rank),
+                problem().outType(),
+                problem().rowsOfC(rank),
+                EpilogueData.cols(epilogue, problem(), rank),
                 arena);
     }
 
@@ -328,34 +273,33 @@ public final class Verifier {
      * @param bitwise whether C is the reference
      * @param firstRow the first row of C
      */
-    private void judge(Matrix a, Matrix b, Matrix c, boolean bitwise, int rank, long firstRow) {
-        Judgement judged = new ProductJudge(problem, rank).judge(a, b, c, lostByParts(rank));
-        found =
-                found.and(
-                        new Verification(
-                                promise,
-                                null,
-                                bitwise,
-                                judged.deviation().withinBound(),
-                                seedRule(c, rank, firstRow),
-                                judged.deviation().maxAbsErr(),
-                                judged.deviation().relErr(),
-                                judged.checkedRows(),
-                                c.rows(),
-                                judged.checkedRows() < c.rows() && judged.freivalds(),
-                                judged.deviation().notFinite()));
+    private Verification judge(
+            Matrix a, Matrix b, Matrix c, boolean bitwise, int rank, long firstRow, Matrix golden) {
+        Judgement judged = new ProductJudge(problem(), rank).judge(a, b, c, lostByParts(rank));
+        return new Verification(
+                promise,
+                null,
+                bitwise,
+                judged.deviation().withinBound(),
+                seedRule(c, rank, firstRow, golden),
+                judged.deviation().maxAbsErr(),
+                judged.deviation().relErr(),
+                judged.checkedRows(),
+                c.rows(),
+                judged.checkedRows() < c.rows() && judged.freivalds(),
+                judged.deviation().notFinite());
     }
 
     /** Null if there is no golden. */
-    private Boolean seedRule(Matrix c, int rank, long firstOfC) {
+    private Boolean seedRule(Matrix c, int rank, long firstOfC, Matrix golden) {
         if (golden == null) {
             return null;
         }
-        long firstRow = problem.groupOf(rank) * problem.m() + firstOfC;
+        long firstRow = problem().groupOf(rank) * problem().m() + firstOfC;
         long rows = c.rows();
-        long firstCol = problem.firstCol(rank);
-        Matrix expected = golden.block(firstRow, rows, firstCol, problem.cols(rank));
-        return SeedRule.judge(expected, c, problem.k()).passed();
+        long firstCol = problem().firstCol(rank);
+        Matrix expected = golden.block(firstRow, rows, firstCol, problem().cols(rank));
+        return SeedRule.judge(expected, c, problem().k()).passed();
     }
 
     /** Null if there is none. */
@@ -364,8 +308,8 @@ public final class Verifier {
                 ? DataFolder.read(
                         folder.golden(),
                         DType.FP32,
-                        problem.groups() * problem.m(),
-                        problem.n(),
+                        problem().groups() * problem().m(),
+                        problem().n(),
                         arena)
                 : null;
     }
@@ -376,9 +320,9 @@ public final class Verifier {
      * the folder.
      */
     private boolean goldenBelongsHere() {
-        return !problem.data().equals(ProblemSpec.FILES)
+        return !problem().data().equals(ProblemSpec.FILES)
                 && epilogue == null
-                && problem.fp8() == null
+                && problem().fp8() == null
                 && order != Order.BY_RANK_BF16;
     }
 }
