@@ -5,6 +5,7 @@ import dev.weft.cli.console.Progress;
 import dev.weft.cli.console.UsageException;
 import dev.weft.cli.data.FileOperands.Piece;
 import dev.weft.cli.options.ProblemSpec;
+import dev.weft.cli.options.ProblemSpec.Block;
 import dev.weft.files.AtomicFile;
 import dev.weft.gemm.Float64Oracle;
 import dev.weft.plan.Reduction.Order;
@@ -233,21 +234,13 @@ public record DataFolder(Path folder, ProblemSpec spec) {
         own().delete(old);
     }
 
-    private DataSource source(int stream) {
-        return source(spec, stream);
-    }
-
-    static DataSource source(ProblemSpec spec, int stream) {
-        return spec.data().equals("seed19")
-                ? new Seed19Data(stream)
-                : new NormalData(spec.seed(), stream);
-    }
-
     private void writeInputs(Progress progress) throws IOException {
         progress.begin("generating A and B", spec.ranks());
         for (int rank = 0; rank < spec.ranks(); rank++) {
             try (Arena arena = Arena.ofShared()) {
-                writeShard(rank, arena);
+                Matrix shard =
+                        generated(spec, A_STREAM, spec.aType(), spec.a(rank), spec.k(), arena);
+                MatrixFiles.write(shardFile(rank).toString(), shard);
                 writeB(rank, arena);
             }
             progress.advance(rank + 1);
@@ -255,10 +248,23 @@ public record DataFolder(Path folder, ProblemSpec spec) {
         progress.end();
     }
 
-    private void writeShard(int rank, Arena arena) throws IOException {
-        Matrix shard = Matrix.allocate(arena, spec.aType(), spec.rows(rank), spec.ownK(rank));
-        fill(source(A_STREAM), shard, spec.firstRow(rank), spec.firstK(rank), spec.k());
-        MatrixFiles.write(shardFile(rank).toString(), shard);
+    /** A part of a matrix of so many columns, as the problem's generator makes it. */
+    static Matrix generated(
+            ProblemSpec spec, int stream, DType type, Block part, long totalCols, Arena arena) {
+        Matrix matrix = Matrix.allocate(arena, type, part.rows(), part.cols());
+        DataSource source =
+                spec.data().equals("seed19")
+                        ? new Seed19Data(stream)
+                        : new NormalData(spec.seed(), stream);
+        LongStream.range(0, Math.ceilDiv(matrix.rows(), SLICE_ROWS))
+                .parallel()
+                .forEach(
+                        slice -> {
+                            long at = slice * SLICE_ROWS;
+                            Matrix rows = matrix.rows(at, Math.min(SLICE_ROWS, matrix.rows() - at));
+                            source.fill(rows, part.firstRow() + at, part.firstCol(), totalCols);
+                        });
+        return matrix;
     }
 
     private void writeB(int rank, Arena arena) throws IOException {
@@ -275,31 +281,10 @@ public record DataFolder(Path folder, ProblemSpec spec) {
             }
             return;
         }
-        long first = spec.firstCol(rank);
-        long cols = spec.cols(rank);
-        long ownK = spec.ownK(rank);
-        Matrix b;
-        if (spec.transposeB()) {
-            b = Matrix.allocate(arena, spec.bType(), cols, ownK);
-            fill(source(B_STREAM), b, first, spec.firstK(rank), spec.k());
-        } else {
-            b = Matrix.allocate(arena, spec.bType(), ownK, cols);
-            fill(source(B_STREAM), b, spec.firstK(rank), first, spec.n());
-        }
+        long totalCols = spec.transposeB() ? spec.k() : spec.n();
+        Matrix b = generated(spec, B_STREAM, spec.bType(), spec.b(rank), totalCols, arena);
         Files.deleteIfExists(bFile(rank));
         MatrixFiles.write(bFile(rank).toString(), b);
-    }
-
-    static void fill(
-            DataSource source, Matrix matrix, long firstRow, long firstCol, long totalCols) {
-        LongStream.range(0, Math.ceilDiv(matrix.rows(), SLICE_ROWS))
-                .parallel()
-                .forEach(
-                        slice -> {
-                            long at = slice * SLICE_ROWS;
-                            long rows = Math.min(SLICE_ROWS, matrix.rows() - at);
-                            source.fill(matrix.rows(at, rows), firstRow + at, firstCol, totalCols);
-                        });
     }
 
     private void writeGolden(Arena arena, Progress progress) throws IOException {
@@ -343,23 +328,14 @@ public record DataFolder(Path folder, ProblemSpec spec) {
         // Found once: what was read stays as it is, whatever happens to its file.
         Map<Path, Piece> found = new ConcurrentHashMap<>();
         return new FileOperands(
-                rank -> found.computeIfAbsent(shardFile(rank), file -> shardPiece(file, rank)),
                 rank ->
                         found.computeIfAbsent(
-                                bFile(firstWithSameB(rank)), file -> bPiece(file, rank)),
+                                shardFile(rank), file -> piece(file, spec.aType(), spec.a(rank))),
+                rank ->
+                        found.computeIfAbsent(
+                                bFile(firstWithSameB(rank)),
+                                file -> piece(file, spec.bType(), spec.b(rank))),
                 arena);
-    }
-
-    private Piece shardPiece(Path file, int rank) {
-        return piece(file, spec.aType(), spec.rows(rank), spec.ownK(rank));
-    }
-
-    private Piece bPiece(Path file, int rank) {
-        long k = spec.ownK(rank);
-        long cols = spec.cols(rank);
-        return spec.transposeB()
-                ? piece(file, spec.bType(), cols, k)
-                : piece(file, spec.bType(), k, cols);
     }
 
     private int firstWithSameB(int rank) {
@@ -378,8 +354,8 @@ public record DataFolder(Path folder, ProblemSpec spec) {
                 .orElseThrow();
     }
 
-    private static Piece piece(Path file, DType type, long rows, long cols) {
-        return Piece.whole(locate(file, type, rows, cols));
+    private static Piece piece(Path file, DType type, Block part) {
+        return Piece.whole(locate(file, type, part.rows(), part.cols()));
     }
 
     private static Located locate(Path file, DType type, long rows, long cols) {

@@ -2,6 +2,7 @@ package dev.weft.cli.data;
 
 import dev.weft.cli.console.UsageException;
 import dev.weft.cli.options.ProblemSpec;
+import dev.weft.cli.options.ProblemSpec.Block;
 import dev.weft.op.Epilogue;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
@@ -26,45 +27,27 @@ public record EpilogueData(String text, Matrix bias, Matrix residual) {
 
     /** The bias has B's type, the residual C's; both are valid as long as the arena. */
     public static EpilogueData of(String text, ProblemSpec problem, int rank, Arena arena) {
-        long rows = problem.shards(rank).totalRows();
+        int joined = columnsJoined(text);
+        Block bias = new Block(0, 1, problem.firstCol(rank) / joined, cols(text, problem, rank));
         long firstRow = Math.max(0, problem.groupOf(rank)) * problem.m();
+        long rows = problem.shards(rank).totalRows();
+        Block residual = new Block(firstRow, rows, bias.firstCol(), bias.cols());
+        long totalCols = problem.n() / joined;
         return new EpilogueData(
                 text,
-                generated("bias", text, problem, rank, BIAS_STREAM, problem.bType(), 0, 1, arena),
-                generated(
-                        "residual",
-                        text,
-                        problem,
-                        rank,
-                        RESIDUAL_STREAM,
-                        problem.outType(),
-                        firstRow,
-                        rows,
-                        arena));
-    }
-
-    private static Matrix generated(
-            String step,
-            String text,
-            ProblemSpec problem,
-            int rank,
-            int stream,
-            DType type,
-            long firstRow,
-            long rows,
-            Arena arena) {
-        if (!has(step, text)) {
-            return null;
-        }
-        int halves = columnsJoined(text);
-        Matrix matrix = Matrix.allocate(arena, type, rows, problem.cols(rank) / halves);
-        DataFolder.fill(
-                DataFolder.source(problem, stream),
-                matrix,
-                firstRow,
-                problem.firstCol(rank) / halves,
-                problem.n() / halves);
-        return matrix;
+                has("bias", text)
+                        ? DataFolder.generated(
+                                problem, BIAS_STREAM, problem.bType(), bias, totalCols, arena)
+                        : null,
+                has("residual", text)
+                        ? DataFolder.generated(
+                                problem,
+                                RESIDUAL_STREAM,
+                                problem.outType(),
+                                residual,
+                                totalCols,
+                                arena)
+                        : null);
     }
 
     private static boolean has(String step, String text) {

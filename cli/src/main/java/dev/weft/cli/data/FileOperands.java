@@ -1,5 +1,6 @@
 package dev.weft.cli.data;
 
+import dev.weft.cli.options.ProblemSpec.Block;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import dev.weft.tensor.MatrixFiles.Located;
@@ -21,21 +22,25 @@ final class FileOperands implements Operands {
      *
      * @param type that its elements are converted to
      */
-    record Piece(Located file, DType type, long firstRow, long rows, long firstCol, long cols) {
+    record Piece(Located file, DType type, Block block) {
 
         static Piece whole(Located file) {
-            return new Piece(file, file.dtype(), 0, file.rows(), 0, file.cols());
+            return new Piece(file, file.dtype(), new Block(0, file.rows(), 0, file.cols()));
+        }
+
+        Matrix allocate(Arena arena, DType of) {
+            return Matrix.allocate(arena, of, block.rows(), block.cols());
         }
 
         void read(Matrix target) {
             try {
                 if (type == file.dtype()) {
-                    file.read(firstRow, firstCol, target);
+                    file.read(block.firstRow(), block.firstCol(), target);
                     return;
                 }
                 try (Arena own = Arena.ofConfined()) {
-                    Matrix asInFile = Matrix.allocate(own, file.dtype(), rows, cols);
-                    file.read(firstRow, firstCol, asInFile);
+                    Matrix asInFile = allocate(own, file.dtype());
+                    file.read(block.firstRow(), block.firstCol(), asInFile);
                     target.copyFrom(asInFile.converted(own, type));
                 }
             } catch (IOException e) {
@@ -73,7 +78,7 @@ final class FileOperands implements Operands {
     }
 
     private Matrix read(Piece piece) {
-        Matrix matrix = Matrix.allocate(arena, piece.type, piece.rows, piece.cols);
+        Matrix matrix = piece.allocate(arena, piece.type);
         piece.read(matrix);
         return matrix;
     }

@@ -29,20 +29,14 @@ public interface Operands {
         long rows = spec.shards(worldRank).totalRows();
         Matrix all = Matrix.allocate(arena, operands.typeOfA(spec), rows, spec.k());
         for (int of : spec.members(worldRank)) {
-            operands.copyShard(
-                    of,
-                    all.block(
-                            spec.firstRowInGroup(of),
-                            spec.rows(of),
-                            spec.firstK(of),
-                            spec.ownK(of)));
+            operands.copyShard(of, spec.aOfGroup(of).of(all));
         }
         return all;
     }
 
     /** The B of the rank's product: its own, or a copy of all rows if each rank has some. */
     static Matrix wholeB(Operands operands, ProblemSpec spec, int worldRank, Arena arena) {
-        if (spec.ownK(worldRank) == spec.k()) {
+        if (spec.gathers()) {
             return operands.b(worldRank);
         }
         boolean transposed = spec.transposeB();
@@ -53,11 +47,7 @@ public interface Operands {
                         transposed ? spec.n() : spec.k(),
                         transposed ? spec.k() : spec.n());
         for (int of : spec.members(worldRank)) {
-            long first = spec.firstK(of);
-            long count = spec.ownK(of);
-            Matrix part =
-                    transposed ? all.block(0, spec.n(), first, count) : all.rows(first, count);
-            part.copyFrom(operands.b(of));
+            spec.b(of).of(all).copyFrom(operands.b(of));
         }
         return all;
     }

@@ -180,26 +180,9 @@ public record UserFiles(ProblemSpec spec, Located a, Located whole) {
 
     /** The inputs of all ranks, which are kept as long as the arena. */
     public Operands open(Arena arena) {
-        return new FileOperands(this::shard, this::b, arena);
-    }
-
-    private Piece shard(int worldRank) {
-        return new Piece(
-                a,
-                spec.aType(),
-                spec.firstRow(worldRank),
-                spec.rows(worldRank),
-                spec.firstK(worldRank),
-                spec.ownK(worldRank));
-    }
-
-    private Piece b(int worldRank) {
-        long first = spec.firstCol(worldRank);
-        long cols = spec.cols(worldRank);
-        long firstK = spec.firstK(worldRank);
-        long ownK = spec.ownK(worldRank);
-        return spec.transposeB()
-                ? new Piece(whole, spec.bType(), first, cols, firstK, ownK)
-                : new Piece(whole, spec.bType(), firstK, ownK, first, cols);
+        return new FileOperands(
+                rank -> new Piece(a, spec.aType(), spec.a(rank)),
+                rank -> new Piece(whole, spec.bType(), spec.b(rank)),
+                arena);
     }
 }

@@ -5,6 +5,7 @@ import dev.weft.fabric.ReplicaGroups;
 import dev.weft.plan.Shards;
 import dev.weft.report.RunRecord;
 import dev.weft.tensor.DType;
+import dev.weft.tensor.Matrix;
 import dev.weft.tensor.ScaledMatrix.Scaling;
 import java.math.BigInteger;
 import java.util.List;
@@ -159,29 +160,43 @@ public record ProblemSpec(
         return members == sums.kParts.ranks() ? sums.kParts : Shards.even(k, members);
     }
 
-    /** The first row that the rank holds, in the As of all groups, one below the other. */
-    public long firstRow(int worldRank) {
-        return Math.max(0, groupOf(worldRank)) * m() + firstRowInGroup(worldRank);
+    /** A rank's part of a matrix. */
+    public record Block(long firstRow, long rows, long firstCol, long cols) {
+
+        public Matrix of(Matrix whole) {
+            return whole.block(firstRow, rows, firstCol, cols);
+        }
     }
 
-    /** The first row that the rank holds of its group's A. */
-    public long firstRowInGroup(int worldRank) {
-        return sums == null ? shards(worldRank).firstRow(memberOf(worldRank)) : 0;
-    }
-
-    /** Rows of A that the rank holds. */
-    public long rows(int worldRank) {
+    /** What the rank holds of its group's A. */
+    public Block aOfGroup(int worldRank) {
         Shards all = shards(worldRank);
-        return sums == null ? all.rows(memberOf(worldRank)) : all.totalRows();
+        int member = memberOf(worldRank);
+        return sums == null
+                ? new Block(all.firstRow(member), all.rows(member), 0, k)
+                : new Block(0, all.totalRows(), firstK(worldRank), ownK(worldRank));
     }
 
-    /** First of the columns of A, and of the rows of B, that the rank holds. */
-    public long firstK(int worldRank) {
+    /** What the rank holds of the As of all groups, one below the other. */
+    public Block a(int worldRank) {
+        Block own = aOfGroup(worldRank);
+        long first = Math.max(0, groupOf(worldRank)) * m() + own.firstRow;
+        return new Block(first, own.rows, own.firstCol, own.cols);
+    }
+
+    /** What the rank holds of B, as that is stored. */
+    public Block b(int worldRank) {
+        long first = firstCol(worldRank);
+        return transposeB
+                ? new Block(first, cols(worldRank), firstK(worldRank), ownK(worldRank))
+                : new Block(firstK(worldRank), ownK(worldRank), first, cols(worldRank));
+    }
+
+    private long firstK(int worldRank) {
         return sums == null ? 0 : kParts(worldRank).firstRow(memberOf(worldRank));
     }
 
-    /** Columns of A, and rows of B, that the rank holds. */
-    public long ownK(int worldRank) {
+    private long ownK(int worldRank) {
         return sums == null ? k : kParts(worldRank).rows(memberOf(worldRank));
     }
 
