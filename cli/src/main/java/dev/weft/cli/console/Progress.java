@@ -12,7 +12,7 @@ public class Progress {
     private static final long REDRAW_NS = 100_000_000;
 
     private final PrintStream terminal;
-    private String what;
+    private String what = "starting";
     private long total;
     private long beganNs;
     private long drawnNs;
@@ -27,6 +27,14 @@ public class Progress {
     /** The launcher knows whether standard output and error are a terminal. */
     public static Progress forTerminal(boolean quiet) {
         return new Progress(!quiet && Boolean.getBoolean("weft.terminal"));
+    }
+
+    protected final String what() {
+        return what;
+    }
+
+    protected final long total() {
+        return total;
     }
 
     public synchronized void begin(String what, long total) {
@@ -51,7 +59,7 @@ public class Progress {
 
     /** Like {@link #begin} if this is other work, and {@link #advance}. */
     public synchronized void continueWith(String what, long done, long total) {
-        if (!what.equals(this.what)) {
+        if (!what.equals(this.what) || total != this.total) {
             begin(what, total);
         }
         advance(done);

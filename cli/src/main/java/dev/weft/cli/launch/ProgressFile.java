@@ -34,17 +34,10 @@ public final class ProgressFile {
             return new Progress(false);
         }
         return new Progress(false) {
-            private long total;
-
-            @Override
-            public synchronized void begin(String what, long total) {
-                this.total = total;
-            }
-
             @Override
             public synchronized void advance(long done) {
                 // If it fails, only the terminal's progress line is lost.
-                FILE.tell(new Measured(done, total));
+                FILE.tell(new Measured(done, total()));
             }
         };
     }

@@ -7,8 +7,6 @@ public class LiveProgress extends Progress {
 
     private final Progress terminal;
     private final LivePage page;
-    private String what = "starting";
-    private long total;
 
     public LiveProgress(Progress terminal, LivePage page) {
         super(false);
@@ -17,25 +15,16 @@ public class LiveProgress extends Progress {
     }
 
     @Override
-    public synchronized void begin(String newWhat, long newTotal) {
-        what = newWhat;
-        total = newTotal;
-        terminal.begin(newWhat, newTotal);
-        page.progress(newWhat, 0, newTotal);
+    public synchronized void begin(String what, long total) {
+        super.begin(what, total);
+        terminal.begin(what, total);
+        page.progress(what, 0, total);
     }
 
     @Override
     public synchronized void advance(long done) {
         terminal.advance(done);
-        page.progress(what, done, total);
-    }
-
-    @Override
-    public synchronized void continueWith(String newWhat, long done, long newTotal) {
-        what = newWhat;
-        total = newTotal;
-        terminal.continueWith(newWhat, done, newTotal);
-        page.progress(newWhat, done, newTotal);
+        page.progress(what(), done, total());
     }
 
     @Override

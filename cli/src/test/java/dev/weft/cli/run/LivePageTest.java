@@ -179,7 +179,7 @@ class LivePageTest {
         RunCommand command = parsed("-n 2 --gm 64 --gk 32 --gn 16 --algorithm mesh-pull");
         RunRequest request =
                 new RunRequest(command.options.problem.spec(), command.options.executionSpec());
-        return new LiveRun(page, request, Hosts.one(2), 2);
+        return LiveRun.on(page, request, Hosts.one(2), 2);
     }
 
     private static RankReport report(int rank, int rounds) {
@@ -319,7 +319,8 @@ class LivePageTest {
                 List.of(
                         "begin measuring 40",
                         "advance 7",
-                        "continue verifying 2 3",
+                        "begin verifying 3",
+                        "advance 2",
                         "advance 3",
                         "end"),
                 terminal.calls,
