@@ -141,7 +141,13 @@ public final class CudaRules {
             Operands small = scaled ? new QuantizedOperands(plain, shape, arena) : plain;
             int first = problem.rankOf(0, 0);
             CudaInputs inputs = CudaInputs.upload(shape, small, first, site);
-            ExecutionSpec trial = execution.with(trialAlgorithm(execution), request.cut(first));
+            ExecutionSpec trial =
+                    execution.with(
+                            execution.place(),
+                            trialAlgorithm(execution),
+                            execution.workers(),
+                            request.cut(first),
+                            execution.rounds());
             try (CudaAllGatherMatmul op =
                     Operators.of(new RunRequest(shape, trial), small, first)
                             .gatherOnGpu(site.gpu(), null, inputs, null)

@@ -18,14 +18,19 @@ final class LiveRun implements RoundListener {
     private final Hosts hosts;
     private final int reporters;
 
-    /**
-     * @param reporters how many ranks report their rounds, from the first on
-     */
-    LiveRun(LivePage page, RunRequest request, Hosts hosts, int reporters) {
+    private LiveRun(LivePage page, RunRequest request, Hosts hosts, int reporters) {
         this.page = page;
         this.request = request;
         this.hosts = hosts;
         this.reporters = reporters;
+    }
+
+    /**
+     * @param page null if there is none, and then no listener
+     * @param reporters how many ranks report their rounds, from the first on
+     */
+    static LiveRun on(LivePage page, RunRequest request, Hosts hosts, int reporters) {
+        return page == null ? null : new LiveRun(page, request, hosts, reporters);
     }
 
     @Override

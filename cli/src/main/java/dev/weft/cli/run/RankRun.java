@@ -122,7 +122,14 @@ record RankRun(Inputs inputs, Progress progress, RoundListener listener) {
                                             judged.gathered(),
                                             execution.npy());
                         }
-                        return report(site.device(), fused, measured, judged, plans(rank, fused));
+                        return RankReport.of(
+                                site.device(),
+                                fused,
+                                measured,
+                                judged.gatheredExact(),
+                                judged.equal(),
+                                judged.withinBound(),
+                                plans(rank, fused));
                     });
         }
     }
@@ -142,22 +149,6 @@ record RankRun(Inputs inputs, Progress progress, RoundListener listener) {
 
     private void tell(int rank, RankSite<?> site, Operator<?> fused, ViewRounds.Measured soFar) {
         listener.round(
-                rank, report(site.device(), fused, soFar, RankSite.Judged.NOT_YET, List.of()));
-    }
-
-    private static RankReport report(
-            String device,
-            Operator<?> fused,
-            ViewRounds.Measured measured,
-            RankSite.Judged judged,
-            List<String> plans) {
-        return RankReport.of(
-                device,
-                fused,
-                measured,
-                judged.gatheredExact(),
-                judged.equal(),
-                judged.withinBound(),
-                plans);
+                rank, RankReport.of(site.device(), fused, soFar, false, false, false, List.of()));
     }
 }

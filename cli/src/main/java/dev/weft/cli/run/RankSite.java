@@ -44,11 +44,7 @@ interface RankSite<M> extends AutoCloseable {
             boolean equal,
             boolean withinBound,
             Matrix product,
-            Matrix gathered) {
-
-        /** Before anything is checked. */
-        static final Judged NOT_YET = new Judged(false, false, false, null, null);
-    }
+            Matrix gathered) {}
 
     /** Synchronizes with the other ranks, if there are any. */
     static void barrier(Fabric world) {

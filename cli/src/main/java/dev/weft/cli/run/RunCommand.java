@@ -1,30 +1,20 @@
 package dev.weft.cli.run;
 
-import dev.weft.cli.console.Console;
 import dev.weft.cli.console.ExitCode;
-import dev.weft.cli.console.Progress;
 import dev.weft.cli.console.UsageException;
 import dev.weft.cli.console.WeftCommand;
-import dev.weft.cli.data.FolderLock;
 import dev.weft.cli.launch.MpiCommandLine;
 import dev.weft.cli.launch.MpiStart;
 import dev.weft.cli.launch.ProgressFile;
 import dev.weft.cli.options.ExecutionSpec;
 import dev.weft.cli.options.ExecutionSpec.Launcher;
-import dev.weft.cli.options.ProblemSpec;
 import dev.weft.cli.run.RunOptions.Inputs;
-import dev.weft.cli.view.LivePage;
-import dev.weft.cli.view.LiveProgress;
 import dev.weft.fabric.World;
 import dev.weft.ffi.MpiEnvironment;
 import dev.weft.files.TemporaryFiles;
-import dev.weft.plan.Hosts;
-import dev.weft.report.Verification;
 import java.io.IOException;
 import java.lang.foreign.Arena;
-import java.util.List;
 import java.util.Map;
-import java.util.stream.IntStream;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 
@@ -92,10 +82,8 @@ public final class RunCommand extends WeftCommand {
             }
             throw e;
         }
-        if (steps.execution().place().launcher() == Launcher.MPI) {
-            return mpi.launched() ? new MpiRun(steps).call() : startMpi(steps);
-        }
-        return run(steps);
+        boolean starts = steps.execution().place().launcher() == Launcher.MPI && !mpi.launched();
+        return starts ? startMpi(steps) : new RealRun(steps).call();
     }
 
     /** This process is a rank that the command has started. */
@@ -168,63 +156,5 @@ public final class RunCommand extends WeftCommand {
         if (!options.fromFiles()) {
             options.problem.spec();
         }
-    }
-
-    private int run(RunSteps steps) throws IOException {
-        RunOutputs outputs = steps.outputs();
-        Progress terminal = Progress.forTerminal(options.quiet);
-        try (LivePage page =
-                LivePage.open(options.watch, options.title(), outputs.console(), err())) {
-            try {
-                return run(steps, outputs, terminal, page);
-            } catch (IOException | RuntimeException e) {
-                if (page != null) {
-                    page.ended(e.getMessage());
-                }
-                throw e;
-            }
-        } finally {
-            terminal.end();
-        }
-    }
-
-    /**
-     * @param page null if there is no live page
-     */
-    private int run(RunSteps steps, RunOutputs outputs, Progress terminal, LivePage page)
-            throws IOException {
-        ExecutionSpec execution = steps.execution();
-        Console console = outputs.console();
-        try (Arena arena = Arena.ofShared();
-                FolderLock lock = new FolderLock(options.problem.dataDir)) {
-            Progress progress = page == null ? terminal : new LiveProgress(terminal, page);
-            Inputs inputs = steps.prepare(arena, lock, console, progress);
-            ProblemSpec problem = inputs.problem();
-            Hosts hosts = Hosts.one(problem.ranks());
-            int reporters = execution.place().hostPeers() ? 1 : problem.ranks();
-            RoundListener listener =
-                    page == null ? null : new LiveRun(page, inputs.request(), hosts, reporters);
-            console.info(steps.ranks(problem, hosts) + ": " + problem.describe());
-            if (execution.place().launcher() == Launcher.THREADS) {
-                readAll(inputs);
-            }
-            steps.storeModel(inputs.request(), () -> {}, console);
-            console.info("Running warmup...");
-            List<RankReport> reports = steps.launch(inputs, progress, listener);
-            steps.stampOutputs(inputs, reports.size());
-            Verification verification = steps.verify(inputs, reports, progress);
-            return steps.finish(outputs, page, inputs, hosts, reports, verification);
-        }
-    }
-
-    /** From now on, changes to the files do not affect ranks of this process. */
-    private static void readAll(Inputs inputs) {
-        IntStream.range(0, inputs.problem().ranks())
-                .parallel()
-                .forEach(
-                        rank -> {
-                            inputs.operands().shard(rank);
-                            inputs.operands().b(rank);
-                        });
     }
 }
