@@ -28,6 +28,7 @@ import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.function.Supplier;
 import picocli.CommandLine.Command;
 
 /** {@code weft doctor}: what Weft finds on this machine, and why something is missing. */
@@ -54,11 +55,9 @@ final class DoctorCommand extends WeftCommand {
         line("Model for auto", model());
         line("Waiting", Futex.unavailable().map(why -> "polling: " + why).orElse("futex"));
         line("Shared memory", sharedMemory());
-        line("MPI", Mpi.unavailable().map(DoctorCommand::missing).orElseGet(DoctorCommand::mpi));
+        part("MPI", Mpi.unavailable(), () -> Mpi.load().libraryVersion());
         gpus();
-        line(
-                "OpenBLAS",
-                OpenBlas.unavailable().map(DoctorCommand::missing).orElseGet(OpenBlas::describe));
+        part("OpenBLAS", OpenBlas.unavailable(), OpenBlas::describe);
         return 0;
     }
 
@@ -106,32 +105,21 @@ final class DoctorCommand extends WeftCommand {
         console(false).print(text("%-16s%s", label + ":", value));
     }
 
-    private static String mpi() {
-        return Mpi.load().libraryVersion();
-    }
-
-    private static String missing(String why) {
-        return "not there, optional: " + why;
+    /** A line about something that Weft can do without. */
+    private void part(String label, Optional<String> unavailable, Supplier<String> found) {
+        line(label, unavailable.map(why -> "not there, optional: " + why).orElseGet(found));
     }
 
     private void gpus() {
-        line(
-                "CUDA",
-                CudaDevices.unavailable()
-                        .map(DoctorCommand::missing)
-                        .orElseGet(() -> "driver for up to CUDA " + driverVersion()));
+        part("CUDA", CudaDevices.unavailable(), () -> "driver for up to CUDA " + driverVersion());
         for (int gpu = 0; gpu < Gpu.count(); gpu++) {
             line("GPU " + gpu, describe(gpu));
         }
         if (Gpu.count() == 0 && CudaDevices.unavailable().isEmpty()) {
             line("GPU", Gpu.unavailable().orElseThrow());
         }
-        line("NVRTC", Nvrtc.unavailable().map(DoctorCommand::missing).orElseGet(Nvrtc::version));
-        line(
-                "cublasLt",
-                CublasLt.unavailable()
-                        .map(DoctorCommand::missing)
-                        .orElseGet(DoctorCommand::cublasVersion));
+        part("NVRTC", Nvrtc.unavailable(), Nvrtc::version);
+        part("cublasLt", CublasLt.unavailable(), DoctorCommand::cublasVersion);
         line("GPU kernels", kernels());
     }
 

@@ -62,11 +62,10 @@ public record RankFile<R extends Record>(
 
     /** What a rank has written; empty if it is missing, incomplete or something else. */
     public Optional<R> readable(Path folder, int rank) {
-        if (!Files.exists(path(folder, rank))) {
-            return Optional.empty();
-        }
         try {
-            return Optional.of(read(folder, rank));
+            return Files.exists(path(folder, rank))
+                    ? Optional.of(read(folder, rank))
+                    : Optional.empty();
         } catch (IOException e) {
             // A rank may be killed while it writes: everything else that is known about it matters
             // more.

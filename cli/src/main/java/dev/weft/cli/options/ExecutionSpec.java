@@ -78,36 +78,31 @@ public record ExecutionSpec(
         }
     }
 
-    /** One call on this CPU's threads with this cut. */
-    public ExecutionSpec onCpu(String newAlgorithm, int lanes, Cut newCut) {
+    /** The same of another algorithm, with a cut that is computed. */
+    public ExecutionSpec with(
+            Place newPlace, String newAlgorithm, Workers newWorkers, Cut newCut, Rounds newRounds) {
         return new ExecutionSpec(
-                new Place(false, false, Launcher.THREADS, place.link),
+                newPlace,
                 newAlgorithm,
                 order,
-                new Workers(workers.engine, 0, lanes),
+                newWorkers,
                 newCut,
                 null,
-                new Rounds(0, 1),
+                newRounds,
                 keepGathered,
                 npy,
                 epilogue,
                 deadline);
     }
 
-    /** This execution of another algorithm, with a cut that is computed. */
-    public ExecutionSpec with(String newAlgorithm, Cut newCut) {
-        return new ExecutionSpec(
-                place,
+    /** One call on this CPU's threads with this cut. */
+    public ExecutionSpec onCpu(String newAlgorithm, int lanes, Cut newCut) {
+        return with(
+                new Place(false, false, Launcher.THREADS, place.link),
                 newAlgorithm,
-                order,
-                workers,
+                new Workers(workers.engine, 0, lanes),
                 newCut,
-                null,
-                rounds,
-                keepGathered,
-                npy,
-                epilogue,
-                deadline);
+                new Rounds(0, 1));
     }
 
     /** A call of a source system, with everything else left to Weft. */
