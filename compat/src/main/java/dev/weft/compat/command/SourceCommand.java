@@ -8,7 +8,6 @@ import dev.weft.cli.console.UsageException;
 import dev.weft.cli.console.WeftCommand;
 import dev.weft.cli.data.CommandFiles;
 import dev.weft.cli.data.Room;
-import dev.weft.cli.launch.RankJob;
 import dev.weft.cli.message.RankFile;
 import dev.weft.cli.options.DeadlineOption;
 import dev.weft.cli.options.ExecutionSpec;

@@ -1,8 +1,15 @@
-package dev.weft.cli.launch;
+package dev.weft.compat.command;
 
 import dev.weft.cli.console.ExitCode;
 import dev.weft.cli.console.Progress;
 import dev.weft.cli.console.UsageException;
+import dev.weft.cli.launch.Collected;
+import dev.weft.cli.launch.Heartbeat;
+import dev.weft.cli.launch.MpiCommandLine;
+import dev.weft.cli.launch.MpiRank;
+import dev.weft.cli.launch.MpiStart;
+import dev.weft.cli.launch.ProcessLauncher;
+import dev.weft.cli.launch.ProgressFile;
 import dev.weft.cli.message.RankFile;
 import dev.weft.cli.options.LauncherOptions;
 import dev.weft.fabric.Fabric;
@@ -22,11 +29,11 @@ import java.util.List;
  * @param file the file in which ranks that the command started report to it
  * @param <R> what a rank finds
  */
-public record RankJob<R extends Record>(
+record RankJob<R extends Record>(
         LauncherOptions launch, RankFile<R> file, Duration deadline, boolean quiet, Job<R> job) {
 
     /** What is done. */
-    public interface Job<R> {
+    interface Job<R> {
 
         /** Prepares the part of this process's ranks, one of {@code ranks} or all of them. */
         Part<R> prepare(int ranks, Arena arena);
@@ -36,19 +43,19 @@ public record RankJob<R extends Record>(
     }
 
     /** What one rank does; any rank's thread may call it. */
-    public interface Part<R> {
+    interface Part<R> {
         R run(Fabric world, Progress progress) throws IOException;
     }
 
     /** Whether this process is a rank that the command, 'weft launch' or torchrun started. */
-    public boolean joins() {
+    boolean joins() {
         return launch.isJoined() || file.isAskedFor();
     }
 
     /**
      * @param arguments the subcommand and its options, which every rank's process parses again
      */
-    public int start(int ranks, List<String> arguments, PrintWriter out) throws IOException {
+    int start(int ranks, List<String> arguments, PrintWriter out) throws IOException {
         if (joins()) {
             try (World world = World.joined()) {
                 return world.call(this::asRank).getFirst();
