@@ -1,7 +1,5 @@
 package dev.weft.cli;
 
-import static dev.weft.report.Text.text;
-
 import dev.weft.cli.console.Console;
 import dev.weft.cli.console.UsageException;
 import dev.weft.cli.console.UsageMessage;
@@ -77,10 +75,9 @@ final class DemoCommand extends WeftCommand {
         List<String> run = run(rate, rounds);
         Console console = console(false);
         console.info(
-                text(
-                        "A rank's product takes %.1f ms here. On a link of %s the gather takes as"
-                                + " long.",
-                        1e3 * seconds, rate));
+                "A rank's product takes %.1f ms here. On a link of %s the gather takes as"
+                        + " long.",
+                1e3 * seconds, rate);
         console.info("The product and the waiting are real; only the link's rate is set:");
         console.print("$ ./weft " + String.join(" ", run));
         console.print("");

@@ -102,7 +102,7 @@ final class DoctorCommand extends WeftCommand {
     }
 
     private void line(String label, String value) {
-        console(false).print(text("%-16s%s", label + ":", value));
+        console(false).print("%-16s%s", label + ":", value);
     }
 
     /** A line about something that Weft can do without. */

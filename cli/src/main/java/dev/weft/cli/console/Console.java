@@ -10,17 +10,21 @@ import java.util.Locale;
  */
 public record Console(PrintWriter out, boolean quiet) {
 
-    public void info(String line) {
-        print("[INFO] " + line);
+    public void info(String line, Object... values) {
+        print("[INFO] " + line, values);
     }
 
-    public void print(String line) {
-        draw(SafeText.harmless(line));
+    /**
+     * @param values the values for the line's placeholders; if empty, it has none
+     */
+    public void print(String line, Object... values) {
+        String text = values.length == 0 ? line : String.format(Locale.ROOT, line, values);
+        draw(SafeText.harmless(text));
     }
 
     /** A value with its label, below a heading. */
     public void line(String label, String value) {
-        print(String.format(Locale.ROOT, "  %-14s%s", label, value));
+        print("  %-14s%s", label, value);
     }
 
     /** Prints a line with colours, no part of which comes from a user. */

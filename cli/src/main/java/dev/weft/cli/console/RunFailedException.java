@@ -9,8 +9,11 @@ public final class RunFailedException extends RuntimeException {
 
     private final transient List<String> details;
 
-    public RunFailedException(String message) {
-        this(message, List.of());
+    /**
+     * @param values the values for the message's placeholders; if empty, it has none
+     */
+    public RunFailedException(String message, Object... values) {
+        this(values.length == 0 ? message : message.formatted(values), List.of());
     }
 
     /**
@@ -19,6 +22,16 @@ public final class RunFailedException extends RuntimeException {
     public RunFailedException(String message, List<String> details) {
         super(message);
         this.details = List.copyOf(details);
+    }
+
+    /** Sleeps; fails if the thread is interrupted meanwhile. */
+    public static void sleep(long ms) {
+        try {
+            Thread.sleep(ms);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new RunFailedException("interrupted");
+        }
     }
 
     public List<String> details() {

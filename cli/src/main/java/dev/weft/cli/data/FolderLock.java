@@ -18,7 +18,6 @@ import java.nio.file.StandardOpenOption;
 import java.security.SecureRandom;
 import java.util.HashSet;
 import java.util.Set;
-import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
@@ -171,7 +170,7 @@ public final class FolderLock implements AutoCloseable {
                     break;
                 }
             }
-            pause();
+            RunFailedException.sleep(LOOK_MS);
         }
         throw refusal(who);
     }
@@ -180,15 +179,6 @@ public final class FolderLock implements AutoCloseable {
         ByteBuffer bytes = ByteBuffer.allocate(MAX_HOLDER_BYTES);
         file.read(bytes, 0);
         return new String(bytes.array(), 0, bytes.position(), StandardCharsets.UTF_8);
-    }
-
-    private static void pause() {
-        try {
-            TimeUnit.MILLISECONDS.sleep(LOOK_MS);
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-            throw new RunFailedException("interrupted");
-        }
     }
 
     private UsageException refusal(String who) {

@@ -19,6 +19,16 @@ public interface Operands {
         return spec.aType();
     }
 
+    /** The rank's shard as it travels. */
+    default Matrix moved(int worldRank) {
+        return shard(worldRank);
+    }
+
+    /** All rows of the rank's group as they travel. */
+    default Matrix allMoved(ProblemSpec spec, int worldRank, Arena arena) {
+        return gatheredA(this, spec, worldRank, arena);
+    }
+
     /** Copies the rank's part of its group's A, without keeping it. */
     default void copyShard(int worldRank, Matrix target) {
         target.copyFrom(shard(worldRank));

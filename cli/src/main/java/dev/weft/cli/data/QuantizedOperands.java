@@ -34,8 +34,9 @@ public final class QuantizedOperands implements Operands {
         this.arena = arena;
     }
 
-    /** The rank's shard as it travels: rows with their scales in front. */
-    public Matrix rows(int worldRank) {
+    /** Rows with their scales in front. */
+    @Override
+    public Matrix moved(int worldRank) {
         return rows.computeIfAbsent(worldRank, this::quantized);
     }
 
@@ -68,7 +69,7 @@ public final class QuantizedOperands implements Operands {
     public Matrix shard(int worldRank) {
         return shards.computeIfAbsent(
                 worldRank,
-                rank -> ScaledMatrix.inRows(rows(rank), spec.k(), scaling).dequantize(arena));
+                rank -> ScaledMatrix.inRows(moved(rank), spec.k(), scaling).dequantize(arena));
     }
 
     @Override
@@ -81,13 +82,13 @@ public final class QuantizedOperands implements Operands {
         return DType.FP32;
     }
 
-    /** All rows of the rank's group as they travel. */
-    public Matrix gatheredRows(int worldRank, Arena own) {
+    @Override
+    public Matrix allMoved(ProblemSpec problem, int worldRank, Arena own) {
         long bytes = ScaledMatrix.rowBytes(spec.k(), scaling);
         Matrix all = Matrix.allocate(own, spec.multipliedA(), spec.m(), bytes);
         long row = 0;
         for (int member : spec.members(worldRank)) {
-            Matrix part = rows(member);
+            Matrix part = moved(member);
             all.rows(row, part.rows()).copyFrom(part);
             row += part.rows();
         }

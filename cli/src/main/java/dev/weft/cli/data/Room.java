@@ -60,8 +60,8 @@ public final class Room {
             }
             if (Math.max(memory, folder) >= WORTH_TELLING) {
                 console.info(
-                        "Needs at least %s of memory, and %s in %s"
-                                .formatted(Text.bytes(memory), Text.bytes(folder), dataFolder));
+                        "Needs at least %s of memory, and %s in %s",
+                        Text.bytes(memory), Text.bytes(folder), dataFolder);
             }
         }
     }

@@ -47,8 +47,7 @@ public final class WholeProduct {
         Path output = folder.output(rank);
         if (!Files.isRegularFile(output)) {
             throw new RunFailedException(
-                    "--c: %s is not here: expected a --data-dir that all hosts share"
-                            .formatted(output));
+                    "--c: %s is not here: expected a --data-dir that all hosts share", output);
         }
         long rows = spec.rowsOfC(rank);
         long cols = EpilogueData.cols(epilogue, spec, rank);

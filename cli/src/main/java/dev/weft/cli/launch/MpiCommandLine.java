@@ -149,8 +149,8 @@ public record MpiCommandLine(
         if (code > RankProcesses.SIGNAL_EXIT) {
             TerminationSignal.awaitOwn();
             throw new RunFailedException(
-                    "%s --version was ended by signal %s"
-                            .formatted(starter, code - RankProcesses.SIGNAL_EXIT));
+                    "%s --version was ended by signal %s",
+                    starter, code - RankProcesses.SIGNAL_EXIT);
         }
         return String.join("\n", output.lines());
     }

@@ -37,6 +37,8 @@ public final class RankProcesses implements AutoCloseable {
     /** Exit codes above this one mean a signal. */
     static final int SIGNAL_EXIT = 128;
 
+    private static final long LOOK_MS = 20;
+
     /** After the deadline: a rank that has noticed a failure still has to unwind and exit. */
     private static final long UNWIND_NS = 5_000_000_000L;
 
@@ -181,7 +183,7 @@ public final class RankProcesses implements AutoCloseable {
         long lookedNs = System.nanoTime();
         long deadlineNs = WaitTime.nanoseconds(deadline);
         while (ranks.stream().anyMatch(Rank::isAlive)) {
-            pause();
+            RunFailedException.sleep(LOOK_MS);
             look.run();
             read();
             tellOfEnds();
@@ -302,15 +304,6 @@ public final class RankProcesses implements AutoCloseable {
 
     int exitCode(int rank) {
         return ranks.get(rank).process.exitValue();
-    }
-
-    private static void pause() {
-        try {
-            TimeUnit.MILLISECONDS.sleep(20);
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-            throw new RunFailedException("interrupted");
-        }
     }
 
     /** A rank that a signal ended, else one that failed on its own, else -1. */

@@ -60,7 +60,7 @@ final class CudaGatherRank extends CudaRank {
                 if (problem.fp8() == null) {
                     operands.copyShard(peer, target);
                 } else {
-                    target.copyFrom(shard(peer));
+                    target.copyFrom(operands.moved(peer));
                 }
             }
         }

@@ -49,9 +49,9 @@ record CudaInputs(DeviceMatrix a, DeviceMatrix b) {
     }
 
     static CudaInputs upload(ProblemSpec problem, Operands operands, int worldRank, CudaSite site) {
-        if (operands instanceof QuantizedOperands quantized) {
+        if (problem.fp8() != null) {
             try (Arena arena = Arena.ofConfined()) {
-                return new CudaInputs(site.put(quantized.gatheredRows(worldRank, arena)), null);
+                return new CudaInputs(site.put(operands.allMoved(problem, worldRank, arena)), null);
             }
         }
         Shards shards = problem.shards(worldRank);

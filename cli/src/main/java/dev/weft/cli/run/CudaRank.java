@@ -2,7 +2,6 @@ package dev.weft.cli.run;
 
 import dev.weft.cli.data.EpilogueData;
 import dev.weft.cli.data.Operands;
-import dev.weft.cli.data.QuantizedOperands;
 import dev.weft.cli.options.ExecutionSpec;
 import dev.weft.cli.options.ProblemSpec;
 import dev.weft.cli.options.RunRequest;
@@ -65,13 +64,6 @@ abstract class CudaRank implements RankSite<DeviceMatrix> {
                 : site.deviceAndKernel();
     }
 
-    /** A rank's shard as it travels. */
-    final Matrix shard(int of) {
-        return operands instanceof QuantizedOperands quantized
-                ? quantized.rows(of)
-                : operands.shard(of);
-    }
-
     @Override
     public final void place(Operator<DeviceMatrix> operator) {
         if (execution.place().hostPeers()) {
@@ -79,7 +71,7 @@ abstract class CudaRank implements RankSite<DeviceMatrix> {
         }
         for (int half = 0; half < 2; half++) {
             RankSite.barrier(world);
-            operator.nextShard().upload(shard(rank), site.stream());
+            operator.nextShard().upload(operands.moved(rank), site.stream());
             call(operator);
         }
     }

@@ -1,7 +1,6 @@
 package dev.weft.cli.run;
 
 import dev.weft.cli.data.Operands;
-import dev.weft.cli.data.QuantizedOperands;
 import dev.weft.cli.launch.Heartbeat;
 import dev.weft.cli.options.RunRequest;
 import dev.weft.cli.verify.ProductJudge;
@@ -22,9 +21,7 @@ record HostRank(
         implements RankSite<Matrix> {
 
     private Matrix shard() {
-        return operands instanceof QuantizedOperands quantized
-                ? quantized.rows(world.rank())
-                : operands.shard(world.rank());
+        return operands.moved(world.rank());
     }
 
     @Override
@@ -104,9 +101,7 @@ record HostRank(
     private boolean equalsInputs(Matrix gathered) {
         try (Arena arena = Arena.ofConfined()) {
             return gathered.bitwiseEquals(
-                    operands instanceof QuantizedOperands quantized
-                            ? quantized.gatheredRows(world.rank(), arena)
-                            : Operands.gatheredA(operands, request.problem(), world.rank(), arena));
+                    operands.allMoved(request.problem(), world.rank(), arena));
         }
     }
 

@@ -69,7 +69,7 @@ public final class RunCommand extends WeftCommand {
         RunSteps steps;
         try {
             steps = checked();
-            if (isSimulated()) {
+            if (options.isSimulated()) {
                 return new SimRun(steps).call();
             }
             if (steps.execution().place().launcher() == Launcher.MPI) {
@@ -117,16 +117,12 @@ public final class RunCommand extends WeftCommand {
 
     private RunSteps checked() {
         options.check(spec.commandLine().getParseResult());
-        if (isSimulated()) {
+        if (options.isSimulated()) {
             SimRun.check(options, spec.commandLine().getParseResult());
         } else {
             SimRun.checkReal(options);
         }
         return new RunSteps(options, options.executionSpec(), arguments(), out(), err());
-    }
-
-    private boolean isSimulated() {
-        return "sim".equals(options.execution.runMode);
     }
 
     private int startMpi(RunSteps steps) throws IOException {

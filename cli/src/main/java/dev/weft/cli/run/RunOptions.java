@@ -150,7 +150,7 @@ final class RunOptions {
 
     /** Whether the run is on the Ascend example's NPUs, or on models of them. */
     private boolean isOfTheAscendExample() {
-        boolean modelled = execution.runMode.equals("sim") && execution.socVersion != null;
+        boolean modelled = isSimulated() && execution.socVersion != null;
         return execution.runMode.equals("npu")
                 || modelled
                         && SimRules.machine(execution.socVersion).consumption()
@@ -168,6 +168,10 @@ final class RunOptions {
                 .writes("--c", c == null ? null : UserFiles.path(c).toString())
                 .writes("--json", json)
                 .writes(reports);
+    }
+
+    boolean isSimulated() {
+        return "sim".equals(execution.runMode);
     }
 
     /** The title of the run's page. */

@@ -1,7 +1,5 @@
 package dev.weft.cli.run;
 
-import static dev.weft.report.Text.text;
-
 import dev.weft.cli.console.Console;
 import dev.weft.cli.console.ExitCode;
 import dev.weft.cli.console.Progress;
@@ -105,15 +103,13 @@ record RunSteps(
             throws IOException {
         if (options.c != null && verification.passed()) {
             console.info(
-                    "C %s is in %s"
-                            .formatted(
-                                    WholeProduct.write(
-                                            inputs.folder(), execution.epilogue(), options.c),
-                                    options.c));
+                    "C %s is in %s",
+                    WholeProduct.write(inputs.folder(), execution.epilogue(), options.c),
+                    options.c);
         } else if (inputs.fromFiles() && options.c == null) {
             console.info(
-                    "Each rank's part of C is in %s; --c FILE writes the whole C"
-                            .formatted(inputs.folder().folder().resolve("output_rank<r>.bin")));
+                    "Each rank's part of C is in %s; --c FILE writes the whole C",
+                    inputs.folder().folder().resolve("output_rank<r>.bin"));
         }
     }
 
@@ -212,18 +208,14 @@ record RunSteps(
         boolean moves = !problem.gathers() || report.lanes() > 0;
         if (!moves && !given.isEmpty()) {
             console.info(
-                    "Nothing travels with %s on these ranks: %s had no effect"
-                            .formatted(report.algorithm(), String.join(", ", given)));
+                    "Nothing travels with %s on these ranks: %s had no effect",
+                    report.algorithm(), String.join(", ", given));
         }
     }
 
     /** Whether a machine's predicted times are shown with the measured ones. */
     private boolean predicts() {
-        return options.execution.socVersion != null && !isSimulated();
-    }
-
-    private boolean isSimulated() {
-        return options.execution.runMode.equals("sim");
+        return options.execution.socVersion != null && !options.isSimulated();
     }
 
     /** Only after everything has been checked: invalid options give just one line. */
@@ -250,22 +242,14 @@ record RunSteps(
                 .ifPresent(
                         model ->
                                 console.info(
-                                        "%s has no model of its own: times are predicted for %s"
-                                                .formatted(Machines.ascendName(asked), model)));
+                                        "%s has no model of its own: times are predicted for %s",
+                                        Machines.ascendName(asked), model));
     }
 
     /** Unless it would take long; the seed's rule does not cover quantized inputs. */
     private boolean wantsGolden(ProblemSpec problem) {
         return problem.fp8() == null
                 && (options.golden || Verifier.goldenIsQuick(Verifier.goldenSeconds(problem)));
-    }
-
-    private static void tellOfGolden(ProblemSpec problem, Console console) {
-        console.info(
-                text(
-                        "golden.bin is left out: it would take about %.0f s here, --golden computes"
-                                + " it",
-                        Verifier.goldenSeconds(problem)));
     }
 
     /** Refuses what does not fit this host. */
@@ -312,7 +296,9 @@ record RunSteps(
         }
         checkRoom(inputs, golden, console);
         if (!golden && !inputs.fromFiles() && problem.fp8() == null) {
-            tellOfGolden(problem, console);
+            console.info(
+                    "golden.bin is left out: it would take about %.0f s here, --golden computes it",
+                    Verifier.goldenSeconds(problem));
         }
         lock.takeToWrite();
         if (inputs.fromFiles()) {
@@ -322,12 +308,11 @@ record RunSteps(
             boolean fresh = folder.generate(golden, progress);
             tellRunMode(console);
             console.info(
-                    "%s %s data, seed %s, in %s"
-                            .formatted(
-                                    fresh ? "Generated" : "Reusing",
-                                    problem.data(),
-                                    problem.seed(),
-                                    options.problem.dataDir));
+                    "%s %s data, seed %s, in %s",
+                    fresh ? "Generated" : "Reusing",
+                    problem.data(),
+                    problem.seed(),
+                    options.problem.dataDir);
         }
         folder.discardOutputs(outputs);
         return inputs;
@@ -348,8 +333,8 @@ record RunSteps(
                     .ifPresent(
                             file ->
                                     console.info(
-                                            "Measured this machine for auto, kept in %s; ./weft calibrate does it more thoroughly"
-                                                    .formatted(file)));
+                                            "Measured this machine for auto, kept in %s; ./weft calibrate does it more thoroughly",
+                                            file));
         }
     }
 

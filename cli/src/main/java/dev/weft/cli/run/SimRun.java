@@ -1,7 +1,5 @@
 package dev.weft.cli.run;
 
-import static dev.weft.report.Text.text;
-
 import dev.weft.cli.console.Console;
 import dev.weft.cli.console.Progress;
 import dev.weft.cli.console.UsageException;
@@ -122,13 +120,12 @@ final class SimRun {
             }
             // The simulation's own time depends on the ranks being alike.
             console.info(
-                    text(
-                            "Simulated %d of %d ranks: %,d transfers, %,d events in %.1f s",
-                            slowest.call().simulatedRanks(),
-                            slowest.search().hosts().ranks(),
-                            slowest.call().transfers(),
-                            slowest.call().events(),
-                            pricingNs / 1e9));
+                    "Simulated %d of %d ranks: %,d transfers, %,d events in %.1f s",
+                    slowest.call().simulatedRanks(),
+                    slowest.search().hosts().ranks(),
+                    slowest.call().transfers(),
+                    slowest.call().events(),
+                    pricingNs / 1e9);
             priced.tell(console);
             Verification verification =
                     verifies(spec) ? verify(slowest.search(), slowest.chosen(), console) : null;
@@ -185,7 +182,8 @@ final class SimRun {
         long start = System.nanoTime();
         Prediction call = search.price(chosen, SimulatedView.PIPELINED);
         pricingNs += System.nanoTime() - start;
-        boolean ofExample = execution.hasViewsOfExample() || isSimulated() && search.hasOwnKernel();
+        boolean ofExample =
+                execution.hasViewsOfExample() || options.isSimulated() && search.hasOwnKernel();
         return new PricedGroups.Priced(
                 search,
                 chosen,
@@ -193,10 +191,6 @@ final class SimRun {
                 ofExample
                         ? PredictedViews.ofExample(search, chosen, call)
                         : PredictedViews.of(search, chosen, call));
-    }
-
-    private boolean isSimulated() {
-        return options.execution.runMode.equals("sim");
     }
 
     private List<Candidate> candidates(PlanSearch search) {

@@ -47,16 +47,15 @@ record PlanReport(
         Machine machine = search.machine();
         console.info("Simulated on " + machine.name() + ": " + machine.description());
         console.info(
-                text(
-                        "A [%d, %d] %s, B [%d, %d] %s, C %s%s",
-                        m,
-                        k,
-                        problem.aType().label(),
-                        k,
-                        n,
-                        rhs(),
-                        problem.outType().label(),
-                        sums() == null ? "" : " summed in order " + sums().order().label()));
+                "A [%d, %d] %s, B [%d, %d] %s, C %s%s",
+                m,
+                k,
+                problem.aType().label(),
+                k,
+                n,
+                rhs(),
+                problem.outType().label(),
+                sums() == null ? "" : " summed in order " + sums().order().label());
         answer.refused().forEach(reason -> console.info("Left out: " + reason));
         TextTable table =
                 TextTable.of(
@@ -75,9 +74,8 @@ record PlanReport(
         console.print("If one of these were doubled:");
         for (Upgrade upgrade : answer.upgrades()) {
             console.print(
-                    text(
-                            "  %-15s %.3f ms, %.2fx",
-                            upgrade.what() + ":", upgrade.predictedUs() / 1e3, upgrade.speedup()));
+                    "  %-15s %.3f ms, %.2fx",
+                    upgrade.what() + ":", upgrade.predictedUs() / 1e3, upgrade.speedup());
         }
         if (plans != null) {
             console.print("");
@@ -103,16 +101,15 @@ record PlanReport(
         Choice best = answer.best();
         Candidate candidate = best.cheapest();
         console.print(
-                text(
-                        "Fastest: %d ranks, %s, %d chunks of %d rows %s each: %.3f ms, of which"
-                                + " ranks multiply %.1f%%",
-                        best.ranks(),
-                        candidate.algorithm().label(),
-                        candidate.chunksPerSource(),
-                        best.search().chunkRows(candidate),
-                        sums() == null ? "from" : "for",
-                        candidate.predictedNs() / 1e6,
-                        100 * best.efficiency()));
+                "Fastest: %d ranks, %s, %d chunks of %d rows %s each: %.3f ms, of which"
+                        + " ranks multiply %.1f%%",
+                best.ranks(),
+                candidate.algorithm().label(),
+                candidate.chunksPerSource(),
+                best.search().chunkRows(candidate),
+                sums() == null ? "from" : "for",
+                candidate.predictedNs() / 1e6,
+                100 * best.efficiency());
         if (sums() == null && !columnSharded && answer.choices().size() > 1) {
             console.print(
                     "  every rank multiplies by all of B: more ranks do more work, not the same"

@@ -1,7 +1,5 @@
 package dev.weft.cli.simulate;
 
-import static dev.weft.report.Text.text;
-
 import dev.weft.cli.console.Console;
 import dev.weft.fabric.ReplicaGroups;
 import dev.weft.plan.Hosts;
@@ -112,7 +110,7 @@ public record PricedGroups(ReplicaGroups groups, int world, List<Priced> priced)
                             .toList();
             String first = new ReplicaGroups(alike.subList(0, 1)).toString();
             String more = alike.size() == 1 ? "" : " and " + (alike.size() - 1) + " more like it";
-            console.info(text("  ranks %s%s: %.3f ms", first, more, one.ns() / 1e3));
+            console.info("  ranks %s%s: %.3f ms", first, more, one.ns() / 1e3);
         }
     }
 

@@ -1,5 +1,6 @@
 package dev.weft.cli.simulate;
 
+import dev.weft.cli.console.RunFailedException;
 import dev.weft.files.PrivateFiles;
 import dev.weft.gemm.Gemm;
 import dev.weft.process.Fallback;
@@ -106,14 +107,9 @@ public final class StoredModel {
 
     /** Others hold the lock for a few seconds at most. */
     private static void await(FileChannel lock, Runnable heartbeat) throws IOException {
-        try {
-            while (!isHeld(lock)) {
-                Thread.sleep(LOOK_MS);
-                heartbeat.run();
-            }
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-            throw new IllegalStateException("interrupted while another measures the machine", e);
+        while (!isHeld(lock)) {
+            RunFailedException.sleep(LOOK_MS);
+            heartbeat.run();
         }
     }
 

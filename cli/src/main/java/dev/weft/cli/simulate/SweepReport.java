@@ -24,9 +24,9 @@ record SweepReport(Sweep sweep, List<Row> rows) {
         console.info(
                 "Simulated on " + sweep.machine().name() + ": " + sweep.machine().description());
         console.info(
-                ("%s combinations, A %s, B %s; * is the fastest of its problem, chunks are"
-                                + " per source")
-                        .formatted(rows.size(), sweep.aType().label(), rhs()));
+                "%s combinations, A %s, B %s; * is the fastest of its problem, chunks are"
+                        + " per source",
+                rows.size(), sweep.aType().label(), rhs());
         TextTable table = TextTable.of("M|K|N|ranks|algorithm|chunks|ms|speedup|of limit|");
         rows.forEach(row -> add(table, row));
         table.lines().forEach(console::print);

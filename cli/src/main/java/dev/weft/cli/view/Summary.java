@@ -140,23 +140,21 @@ public record Summary(Console console) {
 
     public void verification(Verification verification) {
         console.info(
-                text(
-                        "  %sproduct %s, float64 bound %s"
-                                + " (%d of %d rows%s), max_abs_err %.3g, rel_err %.3g",
-                        gathered(verification.gatheredExact()),
-                        bits(verification),
-                        verification.withinBound() ? "holds" : "EXCEEDED",
-                        verification.checkedRows(),
-                        verification.totalRows(),
-                        verification.freivalds() ? ", the rest by Freivalds" : "",
-                        verification.maxAbsErr(),
-                        verification.relErr()));
+                "  %sproduct %s, float64 bound %s"
+                        + " (%d of %d rows%s), max_abs_err %.3g, rel_err %.3g",
+                gathered(verification.gatheredExact()),
+                bits(verification),
+                verification.withinBound() ? "holds" : "EXCEEDED",
+                verification.checkedRows(),
+                verification.totalRows(),
+                verification.freivalds() ? ", the rest by Freivalds" : "",
+                verification.maxAbsErr(),
+                verification.relErr());
         if (verification.notFinite() > 0) {
             console.info(
-                    text(
-                            "  %d of the checked elements are infinite or NaN, as"
-                                    + " expected: inputs are, or sums overflow",
-                            verification.notFinite()));
+                    "  %d of the checked elements are infinite or NaN, as"
+                            + " expected: inputs are, or sums overflow",
+                    verification.notFinite());
         }
         if (verification.seedRulePassed() == null) {
             console.info("  no golden.bin for this problem: not compared with one");
@@ -195,7 +193,7 @@ public record Summary(Console console) {
     }
 
     private void line(String label, String value) {
-        console.print(text("  %-14s%s", label, value));
+        console.line(label, value);
     }
 
     /** A view's time, followed by the prediction for another machine. */
