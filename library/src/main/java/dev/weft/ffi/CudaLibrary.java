@@ -102,7 +102,7 @@ final class CudaLibrary {
     private static void initialise(BoundLibrary library) {
         // With few connections to the hardware, streams that share one wait for each other: a copy
         // could wait behind a kernel that waits for it.
-        NativeEnvironment.setUnlessSet("CUDA_DEVICE_MAX_CONNECTIONS", "32");
+        NativeLibraries.setUnlessSet("CUDA_DEVICE_MAX_CONNECTIONS", "32");
         library.function("cuInit", "I").run("%d", 0);
     }
 

@@ -94,17 +94,17 @@ record MpiLibrary(MpiFamily family, String version, SymbolLookup symbols) {
     }
 
     private static void keepSignals() {
-        NativeEnvironment.setUnlessSet("UCX_ERROR_SIGNALS", "");
+        NativeLibraries.setUnlessSet("UCX_ERROR_SIGNALS", "");
         // On SIGHUP, at which the JVM ends cleanly, UCX would wait for a debugger.
-        NativeEnvironment.setUnlessSet("UCX_DEBUG_SIGNO", "0");
+        NativeLibraries.setUnlessSet("UCX_DEBUG_SIGNO", "0");
         // By default UCX writes over the first instructions of the C library's functions, while
         // other threads of the JVM call them: on a busy aarch64, starts of MPICH 4.0.2 died of
         // that.
         // Its other way (reloc) replaces malloc as well, and hung every start.
-        NativeEnvironment.setUnlessSet("UCX_MEM_MMAP_HOOK_MODE", "none");
-        NativeEnvironment.setUnlessSet("OMPI_MCA_opal_signal", "");
-        NativeEnvironment.setUnlessSet("HFI_NO_BACKTRACE", "1");
-        NativeEnvironment.setUnlessSet("IPATH_NO_BACKTRACE", "1");
+        NativeLibraries.setUnlessSet("UCX_MEM_MMAP_HOOK_MODE", "none");
+        NativeLibraries.setUnlessSet("OMPI_MCA_opal_signal", "");
+        NativeLibraries.setUnlessSet("HFI_NO_BACKTRACE", "1");
+        NativeLibraries.setUnlessSet("IPATH_NO_BACKTRACE", "1");
     }
 
     /**
@@ -113,8 +113,8 @@ record MpiLibrary(MpiFamily family, String version, SymbolLookup symbols) {
      * other would take turns.
      */
     private static void sendEagerly() {
-        NativeEnvironment.setUnlessSet("OMPI_MCA_btl_tcp_eager_limit", "262144");
-        NativeEnvironment.setUnlessSet("OMPI_MCA_btl_tcp_rndv_eager_limit", "262144");
+        NativeLibraries.setUnlessSet("OMPI_MCA_btl_tcp_eager_limit", "262144");
+        NativeLibraries.setUnlessSet("OMPI_MCA_btl_tcp_rndv_eager_limit", "262144");
     }
 
     /** Plain names for the loader, then the files that there are. */

@@ -2,6 +2,7 @@ package dev.weft.ffi;
 
 import java.io.IOException;
 import java.lang.foreign.Arena;
+import java.lang.foreign.Linker;
 import java.lang.foreign.SymbolLookup;
 import java.nio.file.DirectoryIteratorException;
 import java.nio.file.DirectoryStream;
@@ -188,6 +189,27 @@ final class NativeLibraries {
     private static String variable(String property) {
         String library = property.substring(property.lastIndexOf('.') + 1);
         return "WEFT_" + library.toUpperCase(Locale.ROOT);
+    }
+
+    /**
+     * Sets an environment variable that a library reads when it is loaded, unless the user has set
+     * it. Through the C library: Java's own environment is a copy that native libraries do not see.
+     */
+    static void setUnlessSet(String name, String value) {
+        NativeFunction setenv =
+                BoundLibrary.load(
+                                "libc",
+                                "every Linux has it",
+                                code -> "",
+                                () -> Linker.nativeLinker().defaultLookup())
+                        .function("setenv", "PPI");
+        try (Arena arena = Arena.ofConfined()) {
+            long nameAt = arena.allocateFrom(name).address();
+            int keepExisting = 0;
+            setenv.check(
+                    setenv.call(nameAt, arena.allocateFrom(value).address(), keepExisting),
+                    name + ", " + value);
+        }
     }
 
     @SuppressWarnings("restricted")

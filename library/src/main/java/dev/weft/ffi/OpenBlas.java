@@ -135,12 +135,12 @@ public final class OpenBlas {
         // on Sapphire Rapids runs at a fifth of its rate.
         if (System.getProperty("os.arch").equals("amd64")) {
             coreType(Processor.here().features())
-                    .ifPresent(type -> NativeEnvironment.setUnlessSet("OPENBLAS_CORETYPE", type));
+                    .ifPresent(type -> NativeLibraries.setUnlessSet("OPENBLAS_CORETYPE", type));
         }
         // Weft's workers are the threads. If the user wants more for others in this process, idle
         // ones at least stop spinning soon.
-        NativeEnvironment.setUnlessSet("OPENBLAS_NUM_THREADS", "1");
-        NativeEnvironment.setUnlessSet("OPENBLAS_THREAD_TIMEOUT", "4");
+        NativeLibraries.setUnlessSet("OPENBLAS_NUM_THREADS", "1");
+        NativeLibraries.setUnlessSet("OPENBLAS_THREAD_TIMEOUT", "4");
     }
 
     /**

@@ -64,8 +64,21 @@ public final class ControlBlock {
         block.set(ValueLayout.JAVA_LONG, BUILD_AT, build);
     }
 
-    /** What is wrong with the owner's run or build; null if they are this rank's. */
-    static String runMismatch(MemorySegment block, RunToken token, long build) {
+    /**
+     * What is wrong with the owner's version, world, run or build; null if they are this rank's.
+     */
+    static String mismatch(MemorySegment block, int ranks, RunToken token, long build) {
+        if (block.byteSize() < BYTES || block.get(ValueLayout.JAVA_LONG, MAGIC_AT) != MAGIC) {
+            return "is not a Weft control file";
+        }
+        int version = block.get(ValueLayout.JAVA_INT, VERSION_AT);
+        if (version != VERSION) {
+            return "has layout version " + version + ", this Weft has " + VERSION;
+        }
+        int theirRanks = block.get(ValueLayout.JAVA_INT, RANKS_AT);
+        if (theirRanks != ranks) {
+            return "expects " + theirRanks + " ranks, this rank " + ranks;
+        }
         RunToken theirs = RunToken.read(block, TOKEN_AT);
         if (!theirs.equals(token)) {
             Object own = theirs.isSet() && token.isSet() ? "another one" : token;
@@ -79,19 +92,6 @@ public final class ControlBlock {
                 ? null
                 : "is of build %s, this rank of build %s: expected ranks of one and the same Weft"
                         .formatted(BuildId.text(theirBuild), BuildId.text(build));
-    }
-
-    /** What is wrong with the block's version or world size; null if they are this rank's. */
-    static String mismatch(MemorySegment block, int ranks) {
-        if (block.byteSize() < BYTES || block.get(ValueLayout.JAVA_LONG, MAGIC_AT) != MAGIC) {
-            return "is not a Weft control file";
-        }
-        int version = block.get(ValueLayout.JAVA_INT, VERSION_AT);
-        if (version != VERSION) {
-            return "has layout version " + version + ", this Weft has " + VERSION;
-        }
-        int theirs = block.get(ValueLayout.JAVA_INT, RANKS_AT);
-        return theirs == ranks ? null : "expects " + theirs + " ranks, this rank " + ranks;
     }
 
     /**

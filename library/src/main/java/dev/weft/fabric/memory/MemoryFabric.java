@@ -187,7 +187,7 @@ public abstract class MemoryFabric implements Transport, World.Rank {
 
     @Override
     public final Region around(MemorySegment words) {
-        return MemoryRegion.around(size(), words);
+        return MemoryRegion.around(size(), words, () -> {});
     }
 
     private MemoryRegion allocateRegion(long bytes) {

@@ -53,19 +53,12 @@ public final class MemoryRegion implements Region {
         }
     }
 
-    /** A region of this rank alone, large enough for a word. */
-    public static MemoryRegion own(int ranks, Arena arena, Runnable release) {
-        MemorySegment[] whole = new MemorySegment[ranks];
-        Arrays.fill(whole, arena.allocate(HEADER_BYTES + 64, HEADER_BYTES));
-        return new MemoryRegion(whole, release);
-    }
-
     /** A region of this rank alone, with words in the caller's memory. */
-    static MemoryRegion around(int ranks, MemorySegment given) {
+    public static MemoryRegion around(int ranks, MemorySegment words, Runnable release) {
         MemorySegment[] whole = new MemorySegment[ranks];
         Arrays.fill(whole, Arena.ofAuto().allocate(HEADER_BYTES, Long.BYTES));
-        MemoryRegion region = new MemoryRegion(whole, () -> {});
-        Arrays.fill(region.words, given);
+        MemoryRegion region = new MemoryRegion(whole, release);
+        Arrays.fill(region.words, words);
         return region;
     }
 

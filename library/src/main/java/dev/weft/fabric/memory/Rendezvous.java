@@ -135,10 +135,7 @@ final class Rendezvous implements AutoCloseable {
     }
 
     private void checkPeer(int peer, MemorySegment block) {
-        String mismatch = ControlBlock.mismatch(block, ranks);
-        if (mismatch == null) {
-            mismatch = ControlBlock.runMismatch(block, token, BuildId.current());
-        }
+        String mismatch = ControlBlock.mismatch(block, ranks, token, BuildId.current());
         if (mismatch != null) {
             throw new IllegalArgumentException(
                     "the control block of rank %s, %s, %s"

@@ -49,7 +49,8 @@ final class MpiChunkMover implements ChunkMover {
         this.copies = new CopyChunkMover(fabric, ended, null);
         this.ended = ended;
         Arena arena = Arena.ofShared();
-        this.words = MemoryRegion.own(fabric.size(), arena, arena::close);
+        this.words =
+                MemoryRegion.around(fabric.size(), arena.allocate(Long.BYTES, 64), arena::close);
         this.awaited = new Awaited[fabric.size()];
         for (int r = 0; r < awaited.length; r++) {
             // This rank's progress thread signals it: the peer may have left by then.

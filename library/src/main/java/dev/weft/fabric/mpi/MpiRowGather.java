@@ -54,7 +54,9 @@ final class MpiRowGather implements RowGather {
         // names the next rank.
         int next = (fabric.rank() + 1) % fabric.size();
         this.done = new Awaited("MPI_Allgatherv", fabric.rank(), next, -1);
-        this.words = MemoryRegion.own(fabric.size(), Arena.ofAuto(), () -> {});
+        this.words =
+                MemoryRegion.around(
+                        fabric.size(), Arena.ofAuto().allocate(Long.BYTES, 64), () -> {});
         Long left = spare.pollLast();
         if (left == null) {
             run(() -> comm = mpi.duplicate(world));
