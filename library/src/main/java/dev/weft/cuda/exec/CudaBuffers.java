@@ -23,10 +23,6 @@ public final class CudaBuffers implements AutoCloseable {
     private final int flagCount;
     private final StallWord stall;
 
-    public CudaBuffers(DeviceLayout layout, int rank, int flagCount, GpuStream stream) {
-        this(layout, rank, flagCount, 0, stream);
-    }
-
     /**
      * @param leastRows that a buffer has room for, whatever it holds
      */

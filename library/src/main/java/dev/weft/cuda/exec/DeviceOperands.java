@@ -5,7 +5,7 @@ import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.GpuStream;
 import dev.weft.cuda.kernel.DeviceEpilogue;
 import dev.weft.cuda.kernel.GatedProduct;
-import dev.weft.cuda.kernel.ScaledSide;
+import dev.weft.cuda.kernel.ScaledB;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import dev.weft.tensor.ScaledMatrix;
@@ -17,14 +17,14 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * An operator's right-hand sides and results on the device, and the epilogue that makes these of
- * the products. Operators that are tried side by side share them. Used by the thread that prepares
- * and calls the operator.
+ * An operator's Bs and results on the device, and the epilogue that makes these of the products.
+ * Operators that are tried side by side share them. Used by the thread that prepares and calls the
+ * operator.
  */
 public final class DeviceOperands implements AutoCloseable {
 
     private final List<DeviceBuffer> owned = new ArrayList<>();
-    private final List<DeviceMatrix> sides = new ArrayList<>();
+    private final List<DeviceMatrix> bs = new ArrayList<>();
     private final List<DeviceMatrix> products = new ArrayList<>();
     private final List<DeviceMatrix> results = new ArrayList<>();
     private final List<DeviceEpilogue.Rows> finished = new ArrayList<>();
@@ -35,9 +35,9 @@ public final class DeviceOperands implements AutoCloseable {
     /**
      * One B, on the host, with scales or without, or on the device: one of the three is not null.
      */
-    public record Side(Matrix host, ScaledMatrix scaled, DeviceMatrix device, boolean transposed) {
+    public record B(Matrix host, ScaledMatrix scaled, DeviceMatrix device, boolean transposed) {
 
-        public Side(Matrix host, DeviceMatrix device, boolean transposed) {
+        public B(Matrix host, DeviceMatrix device, boolean transposed) {
             this(host, null, device, transposed);
         }
 
@@ -54,22 +54,22 @@ public final class DeviceOperands implements AutoCloseable {
      *
      * @param scaling of A
      */
-    public void addScaled(
-            Side b, Scaling scaling, DType type, long m, long k, long n, GpuStream stream) {
+    public void addScaled(B b, Scaling scaling, DType type, long m, long n, GpuStream stream) {
         try (Arena staging = Arena.ofConfined()) {
-            ScaledSide side = ScaledSide.of(b.scaled(), b.transposed(), scaling, staging);
+            ScaledB scaled = ScaledB.of(b.scaled(), b.transposed(), scaling, staging);
+            long k = scaled.values().cols();
             DeviceMatrix values = matrix(b.dtype(), n, k, stream);
-            values.upload(side.values(), stream);
-            Matrix ofB = side.scales();
+            values.upload(scaled.values(), stream);
+            Matrix ofB = scaled.scales();
             DeviceMatrix there = matrix(DType.FP32, 1, ofB.cols(), stream);
             there.upload(ofB, stream);
             scales.put(
-                    sides.size(),
+                    bs.size(),
                     new GatedProduct.Scales(
                             there.address(),
                             scaling == Scaling.BLOCK,
                             ScaledMatrix.valuesAt(k, scaling)));
-            sides.add(values);
+            bs.add(values);
         }
         products.add(matrix(type, m, n, stream));
     }
@@ -83,23 +83,23 @@ public final class DeviceOperands implements AutoCloseable {
      * Takes a B, and reserves room for its product of {@code m} x {@code n}. One on the device is
      * read where it lies if its rows are aligned; all others are copied.
      */
-    public void add(Side b, DType type, long m, long n, GpuStream stream) {
-        addSide(b, false, stream);
+    public void add(B b, DType type, long m, long n, GpuStream stream) {
+        addB(b, false, stream);
         products.add(matrix(type, m, n, stream));
     }
 
     /** Takes a B alone, and copies it in any case if {@code copies}. */
-    public void addSide(Side b, boolean copies, GpuStream stream) {
-        DeviceMatrix side = b.device();
+    public void addB(B b, boolean copies, GpuStream stream) {
+        DeviceMatrix there = b.device();
         if (b.host() != null) {
-            side = matrix(b.host().dtype(), b.host().rows(), b.host().cols(), stream);
-            side.upload(b.host(), stream);
-        } else if (copies || !side.isAligned()) {
-            side = matrix(b.dtype(), b.device().rows(), b.device().cols(), stream);
-            side.copyFrom(b.device(), stream);
+            there = matrix(b.host().dtype(), b.host().rows(), b.host().cols(), stream);
+            there.upload(b.host(), stream);
+        } else if (copies || !there.isAligned()) {
+            there = matrix(b.dtype(), b.device().rows(), b.device().cols(), stream);
+            there.copyFrom(b.device(), stream);
             stream.synchronize();
         }
-        sides.add(side);
+        bs.add(there);
     }
 
     /** Results are the products themselves. */
@@ -150,16 +150,16 @@ public final class DeviceOperands implements AutoCloseable {
         return results.size();
     }
 
-    public DeviceMatrix side(int index) {
-        return sides.get(index);
+    public DeviceMatrix b(int index) {
+        return bs.get(index);
     }
 
     /** All Bs. */
-    public List<DeviceMatrix> sides() {
-        return List.copyOf(sides);
+    public List<DeviceMatrix> bs() {
+        return List.copyOf(bs);
     }
 
-    /** The place of a product, of as many as there are right-hand sides. */
+    /** The place of a product, of as many as there are Bs. */
     public DeviceMatrix product(int index) {
         return products.get(index);
     }

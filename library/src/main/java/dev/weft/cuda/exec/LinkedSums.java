@@ -122,7 +122,7 @@ public final class LinkedSums extends SumRun {
     private long[] shown(CudaBuffers buffers, GpuStream stream) {
         LongStream.Builder shown = LongStream.builder();
         shown.add(buffers.address(0)).add(buffers.address(1)).add(buffers.flags());
-        factors.bs().forEach(side -> shown.add(side.address()));
+        factors.bs().forEach(b -> shown.add(b.address()));
         int most = plans.stream().mapToInt(plan -> plan.buffers().size()).max().orElseThrow();
         for (int buffer = StepPlan.C; buffer < most; buffer++) {
             for (int i = 0; i < factors.bs().size(); i++) {
@@ -200,7 +200,7 @@ public final class LinkedSums extends SumRun {
         return places;
     }
 
-    private DeviceMatrix side(int of, int product) {
+    private DeviceMatrix b(int of, int product) {
         long k = inner.rows(of);
         long n = factors.columns().get(product);
         DType type = factors.bs().get(product).dtype();
@@ -255,15 +255,15 @@ public final class LinkedSums extends SumRun {
                                                 false))
                         .toList();
         List<Integer> parts = group.getFirst().parts();
-        List<DeviceMatrix> sides = parts.stream().map(r -> side(r, product)).toList();
+        List<DeviceMatrix> bs = parts.stream().map(r -> b(r, product)).toList();
         DeviceMatrix to = matrix(all, product);
         return new GatedProduct(
                 kernel,
                 TileSchedule.of(ranges, to.cols(), kernel.shape()),
                 new GatedProduct.Operands(
-                        input(parts), sides.getFirst(), factors.transposed().get(product), to),
+                        input(parts), bs.getFirst(), factors.transposed().get(product), to),
                 gates,
-                new Sums(null, 0, sides));
+                new Sums(null, 0, bs));
     }
 
     private List<Made> sums(Sum sum) {

@@ -42,7 +42,7 @@ public final class GatedProduct implements DeviceProduct {
     private final DeviceBuffer gates;
     private final DeviceBuffer sources;
     private final DeviceBuffer signals;
-    private final DeviceBuffer sides;
+    private final DeviceBuffer bs;
     private final DeviceBuffer parts;
     private final DeviceBuffer rows;
     private final long placeBytes;
@@ -58,9 +58,9 @@ public final class GatedProduct implements DeviceProduct {
      *
      * @param start fp32 sums that tiles start from, [M, N]; null for zero
      * @param counters address of the counters that the schedule's signals number; 0 for none
-     * @param sides B by part of K, if there are several; the matching As are the sources of a place
+     * @param bs B by part of K, if there are several; the matching As are the sources of a place
      */
-    public record Sums(DeviceMatrix start, long counters, List<DeviceMatrix> sides) {
+    public record Sums(DeviceMatrix start, long counters, List<DeviceMatrix> bs) {
 
         /** Of one part of K. */
         public Sums(DeviceMatrix start, long counters) {
@@ -143,8 +143,8 @@ public final class GatedProduct implements DeviceProduct {
         this.arguments = arena.allocate(PARTS_AT + 16, 64);
         this.pointers = arena.allocate(11 * 8, 8);
         writeSchedule(schedule, operands.k(), gates);
-        List<DeviceMatrix> ofParts = sums == null ? List.of() : sums.sides();
-        this.sides = ofParts.isEmpty() ? null : describe(List.of(ofParts), maps(), SLAB_COLS);
+        List<DeviceMatrix> ofParts = sums == null ? List.of() : sums.bs();
+        this.bs = ofParts.isEmpty() ? null : describe(List.of(ofParts), maps(), SLAB_COLS);
         this.parts = ofParts.isEmpty() ? null : upload(parts(ofParts, operands.transposed()));
         if (sums != null) {
             writeSums(sums, schedule, operands.transposed());
@@ -282,9 +282,9 @@ public final class GatedProduct implements DeviceProduct {
         arguments.set(JAVA_LONG, 64, signalled ? signals.address() : 0);
         arguments.set(JAVA_LONG, 72, sums.counters());
         if (parts != null) {
-            int[] all = parts(sums.sides(), transposed);
+            int[] all = parts(sums.bs(), transposed);
             arguments.set(JAVA_INT, 56, all[all.length - 2]);
-            arguments.set(JAVA_LONG, PARTS_AT, sides.address());
+            arguments.set(JAVA_LONG, PARTS_AT, bs.address());
             arguments.set(JAVA_LONG, PARTS_AT + 8, parts.address());
         }
         if (start != null && kernel.kind() == GatedKernel.Kind.HOPPER) {
@@ -297,11 +297,11 @@ public final class GatedProduct implements DeviceProduct {
     }
 
     /** The kernels' struct Part of each part of K. */
-    private static int[] parts(List<DeviceMatrix> sides, boolean bTransposed) {
-        int[] numbers = new int[2 * sides.size()];
+    private static int[] parts(List<DeviceMatrix> bs, boolean bTransposed) {
+        int[] numbers = new int[2 * bs.size()];
         int end = 0;
-        for (int i = 0; i < sides.size(); i++) {
-            long k = bTransposed ? sides.get(i).cols() : sides.get(i).rows();
+        for (int i = 0; i < bs.size(); i++) {
+            long k = bTransposed ? bs.get(i).cols() : bs.get(i).rows();
             end += Math.toIntExact(Math.ceilDiv(k, TileShape.K_BLOCK));
             numbers[2 * i] = end;
             numbers[2 * i + 1] = Math.toIntExact(k);
@@ -406,7 +406,7 @@ public final class GatedProduct implements DeviceProduct {
             rows.close();
         }
         if (parts != null) {
-            sides.close();
+            bs.close();
             parts.close();
         }
         arena.close();

@@ -9,7 +9,6 @@ import dev.weft.cuda.exec.GatherRun;
 import dev.weft.cuda.exec.HostPeers;
 import dev.weft.cuda.exec.Peers;
 import dev.weft.fabric.Fabric;
-import dev.weft.fabric.transport.Transport;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.step.StepPlan;
 import dev.weft.tensor.Matrix;
@@ -43,12 +42,10 @@ public final class CudaAllGatherMatmul extends CudaOperator {
     /**
      * Takes ownership of all arguments, and closes them.
      *
-     * @param fabric null if the peers' rows are in host memory
      * @param plan of this rank, with its arrivals cut
      */
     CudaAllGatherMatmul(
-            Gpu gpu,
-            Transport fabric,
+            CudaGroup group,
             List<RankPlan> plans,
             RankPlan plan,
             List<StepPlan> stepPlans,
@@ -58,7 +55,7 @@ public final class CudaAllGatherMatmul extends CudaOperator {
             CallEvents events,
             GatherRun run,
             List<List<DeviceMatrix>> shared) {
-        super(gpu, fabric, plans, plan, stepPlans, buffers, peers, events, run, false, 2);
+        super(group, plans, plan, stepPlans, buffers, peers, events, run, false, 2);
         this.engine = engine;
         this.run = run;
         this.shared = shared;

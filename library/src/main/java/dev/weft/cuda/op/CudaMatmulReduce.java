@@ -10,7 +10,6 @@ import dev.weft.cuda.exec.HostSums;
 import dev.weft.cuda.exec.Peers;
 import dev.weft.cuda.exec.SumRun;
 import dev.weft.fabric.Fabric;
-import dev.weft.fabric.transport.Transport;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.step.StepPlan;
 import dev.weft.tensor.Matrix;
@@ -35,8 +34,7 @@ public final class CudaMatmulReduce extends CudaOperator {
 
     /** Takes ownership of all arguments, and closes them. */
     CudaMatmulReduce(
-            Gpu gpu,
-            Transport fabric,
+            CudaGroup group,
             List<RankPlan> plans,
             RankPlan plan,
             List<StepPlan> stepPlans,
@@ -44,7 +42,7 @@ public final class CudaMatmulReduce extends CudaOperator {
             Peers peers,
             CallEvents events,
             SumRun sums) {
-        super(gpu, fabric, plans, plan, stepPlans, buffers, peers, events, sums, true, 1);
+        super(group, plans, plan, stepPlans, buffers, peers, events, sums, true, 1);
         this.sums = sums;
     }
 

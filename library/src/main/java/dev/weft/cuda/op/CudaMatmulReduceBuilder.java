@@ -3,22 +3,12 @@ package dev.weft.cuda.op;
 import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.Gpu;
 import dev.weft.cuda.GpuStream;
-import dev.weft.cuda.exec.ArrivalPlace;
-import dev.weft.cuda.exec.CudaBuffers;
 import dev.weft.cuda.exec.CudaEngine;
-import dev.weft.cuda.exec.DeviceLayout;
 import dev.weft.cuda.exec.DeviceOperands;
-import dev.weft.cuda.exec.SumCopyList;
-import dev.weft.cuda.exec.SumRun;
-import dev.weft.cuda.kernel.DeviceEpilogue;
 import dev.weft.cuda.kernel.GatedKernel;
-import dev.weft.cuda.kernel.TileShape;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.transport.Agreement;
-import dev.weft.fabric.transport.Transport;
-import dev.weft.ffi.CudaMemory;
 import dev.weft.op.ReduceBuilder;
-import dev.weft.op.exec.EpilogueSteps;
 import dev.weft.op.exec.OperatorTrial;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.Hosts;
@@ -31,16 +21,13 @@ import dev.weft.plan.Shards;
 import dev.weft.plan.cut.Cut;
 import dev.weft.plan.step.StepPlan;
 import dev.weft.process.Fallback;
-import dev.weft.process.WaitTime;
 import dev.weft.search.AutoChoice;
 import dev.weft.search.Candidate;
 import dev.weft.search.Device;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.time.Duration;
-import java.util.ArrayDeque;
 import java.util.ArrayList;
-import java.util.Deque;
 import java.util.List;
 import java.util.stream.IntStream;
 
@@ -61,21 +48,11 @@ public final class CudaMatmulReduceBuilder
     private static final List<Reduction> THROUGH_LANES =
             List.of(Reduction.CHAIN, Reduction.MESH_PUSH);
 
-    private final Transport fabric;
-    private final Gpu gpu;
-    private final int rank;
-    private final List<DeviceOperands.Side> given = new ArrayList<>();
-    private Duration deadline = Duration.ofSeconds(30);
-    private boolean staged;
+    private final CudaGroup group;
 
     CudaMatmulReduceBuilder(Fabric fabric, Gpu gpu, int rank, boolean all) {
         super(fabric, fabric == null ? rank : fabric.rank(), all);
-        this.fabric = fabric == null ? null : Transport.of(fabric);
-        this.gpu = gpu;
-        this.rank = fabric == null ? rank : fabric.rank();
-        if (fabric != null) {
-            this.deadline = fabric.deadline();
-        }
+        this.group = new CudaGroup(fabric, gpu, rank);
     }
 
     @Override
@@ -85,7 +62,7 @@ public final class CudaMatmulReduceBuilder
 
     /** This rank's rows of a B in host memory, [its K, N], or [N, its K]; they are copied. */
     public CudaMatmulReduceBuilder b(Matrix b, boolean transposed) {
-        given.add(new DeviceOperands.Side(b, null, transposed));
+        group.bs.add(new DeviceOperands.B(b, null, transposed));
         return side(b.describe(), b.dtype(), b.rows(), b.cols(), transposed);
     }
 
@@ -95,7 +72,7 @@ public final class CudaMatmulReduceBuilder
      */
     @Override
     public CudaMatmulReduceBuilder b(DeviceMatrix b, boolean transposed) {
-        given.add(new DeviceOperands.Side(null, b, transposed));
+        group.bs.add(new DeviceOperands.B(null, b, transposed));
         return side(b.describe(), b.dtype(), b.rows(), b.cols(), transposed);
     }
 
@@ -110,7 +87,7 @@ public final class CudaMatmulReduceBuilder
 
     /** The longest wait for a chunk; by default that of the fabric, or 30 s. */
     public CudaMatmulReduceBuilder deadline(Duration limit) {
-        this.deadline = CudaAllGatherMatmulBuilder.checkedDeadline(limit);
+        group.deadline(limit);
         return this;
     }
 
@@ -120,55 +97,43 @@ public final class CudaMatmulReduceBuilder
      * algorithms {@code chain} and {@code mesh-push} always do this.
      */
     public CudaMatmulReduceBuilder staged() {
-        if (fabric == null) {
-            throw new IllegalArgumentException(
-                    "staged ranks with peers in host memory: expected ranks of a fabric");
-        }
-        this.staged = true;
+        group.stage();
         return this;
     }
 
     /** Whether sums go from rank to rank through host memory. */
     private boolean isStaged(Sums wanted) {
-        return fabric != null
-                && fabric.size() > 1
-                && (staged || THROUGH_LANES.contains(wanted.algorithm()) || !fabric.sharesMemory());
+        boolean lanes = THROUGH_LANES.contains(wanted.algorithm());
+        return group.isStaged() || group.fabric != null && group.fabric.size() > 1 && lanes;
     }
 
     /** Whether ranks read each other's GPU memory. */
     private boolean isLinked(Sums wanted) {
-        return fabric != null && !isStaged(wanted);
+        return group.fabric != null && !isStaged(wanted);
     }
 
     /** Agrees with the other ranks, loads kernels and reserves memory. Collective. */
     @Override
     public CudaMatmulReduce prepare() {
-        try {
-            return prepareAgreed();
-        } catch (RuntimeException | Error e) {
-            if (fabric != null) {
-                fabric.fail(e);
-            }
-            throw e;
-        }
+        return group.prepare(this::prepareAgreed);
     }
 
     private CudaMatmulReduce prepareAgreed() {
         Sums wanted = sums();
         check(wanted);
         Order order = order(wanted);
-        gpu.bind();
         agree(order);
-        if (fabric != null) {
-            Agreement sides = new Agreement(fabric);
-            sides.on("whether sums go through host memory", bit(isStaged(wanted)));
+        if (group.fabric != null) {
+            Agreement agreement = new Agreement(group.fabric);
+            agreement.on("whether sums go through host memory", bit(isStaged(wanted)));
             // Kernels differ in their tiles and in how they sum; -Dweft.cuda.kernel sets one.
-            sides.on("the number of the kernel", GatedKernel.Kind.of(gpu).ordinal());
-            for (int i = 0; i < given.size(); i++) {
-                sides.on(
-                        "whether B number " + i + " is transposed", bit(given.get(i).transposed()));
+            agreement.on("the number of the kernel", GatedKernel.Kind.of(group.gpu).ordinal());
+            for (int i = 0; i < group.bs.size(); i++) {
+                agreement.on(
+                        "whether B number " + i + " is transposed",
+                        bit(group.bs.get(i).transposed()));
             }
-            sides.settle();
+            agreement.settle();
         }
         List<Candidate> candidates = new ArrayList<>();
         for (ReductionWriter each : tried(wanted, order)) {
@@ -181,10 +146,11 @@ public final class CudaMatmulReduceBuilder
         try (GpuStream stream = GpuStream.create()) {
             AutoChoice.Choice<CudaMatmulReduce> choice =
                     AutoChoice.tried(
-                            fabric,
+                            group.fabric,
                             candidates,
                             new OperatorTrial<>(
-                                    one -> operator(wanted, order, one), a -> fill(a, stream)));
+                                    one -> operator(wanted, order, one),
+                                    a -> group.fill(a, stream)));
             CudaMatmulReduce operator = choice.prepared();
             operator.adopt(List.of(), choice.candidates());
             return operator;
@@ -197,20 +163,19 @@ public final class CudaMatmulReduceBuilder
 
     private void check(Sums wanted) {
         boolean plain = epilogueSteps().kinds().isEmpty();
-        CudaAllGatherMatmulBuilder.checkTypes(
-                wanted.aType(), plain ? wanted.outType() : DType.FP32, wanted.columns(), given);
+        group.checkTypes(wanted.aType(), plain ? wanted.outType() : DType.FP32, wanted.columns());
         long m = wanted.rows().totalRows();
         long k = wanted.inner().totalRows();
-        if (k < 1 || m > CudaAllGatherMatmulBuilder.MAX_ROWS) {
+        if (k < 1 || m > CudaGroup.MAX_ROWS) {
             throw new IllegalArgumentException(
                     "a product of M %d and K %d on a GPU: expected K of at least 1, and M of at most %d"
-                            .formatted(m, k, CudaAllGatherMatmulBuilder.MAX_ROWS));
+                            .formatted(m, k, CudaGroup.MAX_ROWS));
         }
         boolean linked = isLinked(wanted);
         List<ReductionWriter> possible = List.copyOf(device(wanted).sums());
         // One rank alone sends nothing, whatever the algorithm.
         boolean known = wanted.algorithm() instanceof Reduction;
-        boolean any = known ? fabric != null && fabric.size() == 1 : linked;
+        boolean any = known ? group.fabric != null && group.fabric.size() == 1 : linked;
         if (wanted.algorithm() != Reduction.AUTO
                 && !any
                 && !possible.contains(wanted.algorithm())) {
@@ -218,7 +183,7 @@ public final class CudaMatmulReduceBuilder
                     "algorithm %s on GPUs %s: expected one of %s"
                             .formatted(
                                     wanted.algorithm().label(),
-                                    fabric == null
+                                    group.fabric == null
                                             ? "with peers in host memory"
                                             : linked
                                                     ? "that reach each other"
@@ -279,15 +244,6 @@ public final class CudaMatmulReduceBuilder
                 isLinked(wanted) ? Device.Ability.READ_PEERS : Device.Ability.SEND_SUMS);
     }
 
-    /** Something to multiply in a trial. */
-    private static void fill(DeviceMatrix a, GpuStream stream) {
-        long bytes = a.rows() * a.pitchBytes();
-        if (bytes > 0) {
-            CudaMemory.fill8Async(a.address(), OperatorTrial.ORDINARY, bytes, stream.handle());
-            stream.synchronize();
-        }
-    }
-
     private List<RankPlan> plans(Sums wanted, Candidate candidate, long tileRows) {
         long n = wanted.columns().stream().mapToLong(Long::longValue).sum();
         Cut cut = wanted.cut();
@@ -306,72 +262,28 @@ public final class CudaMatmulReduceBuilder
     }
 
     private CudaMatmulReduce operator(Sums wanted, Order order, Candidate candidate) {
-        Deque<AutoCloseable> made = new ArrayDeque<>();
-        try (GpuStream stream = GpuStream.create()) {
-            boolean linked = isLinked(wanted);
-            DType partType = order == Order.BY_RANK_BF16 ? DType.BF16 : DType.FP32;
-            // Only in this order do grids wait for other ranks.
-            boolean waits = isStaged(wanted) && order == Order.WHOLE;
-            int share = waits ? CudaAllGatherMatmulFactory.sharers(fabric, gpu) : 0;
-            List<GatedKernel> kernels = kernels(wanted, partType, share > 1 ? share : 0);
-            TileShape shape = kernels.getFirst().shape();
-            List<RankPlan> plans = plans(wanted, candidate, shape.rows());
-            RankPlan plan = plans.get(rank);
-            SumRun.Finish finish = finish(wanted, made);
-            DeviceOperands sides = new DeviceOperands();
-            made.push(sides);
-            for (DeviceOperands.Side side : given) {
-                sides.addSide(side, linked, stream);
-            }
-            List<StepPlan> steps = steps(wanted, order, candidate, plan.chunks(), linked);
-            SumCopyList list =
-                    linked
-                            ? null
-                            : SumCopyList.of(
-                                    steps,
-                                    rank,
-                                    plan.chunks(),
-                                    wanted.columns(),
-                                    shape,
-                                    fabric != null);
-            CudaBuffers buffers =
-                    new CudaBuffers(
-                            new DeviceLayout(
-                                    wanted.rows(),
-                                    wanted.aType(),
-                                    wanted.inner().rows(rank),
-                                    ArrivalPlace.ROWS),
-                            rank,
-                            list == null ? 0 : list.origins().size() + list.counters(),
-                            stream);
-            made.push(buffers);
-            SumRun.Factors factors =
-                    new SumRun.Factors(
-                            kernels,
-                            List.of(buffers.gathered(0), buffers.gathered(1)),
-                            sides.sides(),
-                            given.stream().map(DeviceOperands.Side::transposed).toList(),
-                            wanted.columns());
-            CudaMatmulReduceParts parts =
-                    new CudaMatmulReduceParts(
-                            fabric,
-                            gpu,
-                            rank,
-                            plans,
-                            steps,
-                            wanted.inner(),
-                            factors,
-                            finish,
-                            buffers,
-                            WaitTime.nanoseconds(deadline),
-                            made);
-            return linked
-                    ? parts.linked(kernels(wanted, finish.type(), 0))
-                    : parts.throughHostMemory(list);
-        } catch (RuntimeException | Error e) {
-            CudaAllGatherMatmulBuilder.closeAll(made, e);
-            throw e;
-        }
+        boolean linked = isLinked(wanted);
+        DType partType = order == Order.BY_RANK_BF16 ? DType.BF16 : DType.FP32;
+        // Only in this order do grids wait for other ranks.
+        int share = group.sharers(isStaged(wanted) && order == Order.WHOLE);
+        List<GatedKernel> kernels = kernels(wanted, partType, share);
+        List<RankPlan> plans = plans(wanted, candidate, kernels.getFirst().shape().rows());
+        Chunks chunks = plans.get(group.rank).chunks();
+        Shards rows = wanted.rows();
+        return new SumAssembly(
+                        group,
+                        linked,
+                        kernels,
+                        linked ? kernels(wanted, wanted.outType(), 0) : List.of(),
+                        plans,
+                        steps(wanted, order, candidate, chunks, linked),
+                        wanted.inner(),
+                        wanted.aType(),
+                        wanted.outType(),
+                        wanted.columns(),
+                        wanted.all() ? rows.totalRows() : rows.rows(group.rank),
+                        epilogueSteps())
+                .operator();
     }
 
     /** What all ranks do. That nothing moves before all is multiplied is the device's affair. */
@@ -391,22 +303,7 @@ public final class CudaMatmulReduceBuilder
     }
 
     private Hosts hosts(Sums wanted) {
-        return fabric == null ? Hosts.one(wanted.rows().ranks()) : fabric.hosts();
-    }
-
-    private SumRun.Finish finish(Sums wanted, Deque<AutoCloseable> made) {
-        EpilogueSteps steps = epilogueSteps();
-        Shards rows = wanted.rows();
-        long count = wanted.all() ? rows.totalRows() : rows.rows(rank);
-        EpilogueSteps none = new EpilogueSteps("", List.of(), List.of(), null, 0);
-        DeviceEpilogue adding = new DeviceEpilogue(gpu, none, count);
-        made.push(adding);
-        DeviceEpilogue epilogue = null;
-        if (!steps.kinds().isEmpty()) {
-            epilogue = new DeviceEpilogue(gpu, steps, count);
-            made.push(epilogue);
-        }
-        return new SumRun.Finish(adding, epilogue, steps.joins(), wanted.outType(), count);
+        return group.fabric == null ? Hosts.one(wanted.rows().ranks()) : group.fabric.hosts();
     }
 
     /**
@@ -414,13 +311,13 @@ public final class CudaMatmulReduceBuilder
      */
     private List<GatedKernel> kernels(Sums wanted, DType out, int share) {
         List<GatedKernel> kernels = new ArrayList<>();
-        for (DeviceOperands.Side side : given) {
+        for (DeviceOperands.B b : group.bs) {
             kernels.add(
                     GatedKernel.withSums(
-                            gpu,
+                            group.gpu,
                             wanted.aType(),
                             out,
-                            side.transposed(),
+                            b.transposed(),
                             wanted.rows(),
                             wanted.computeWorkers(),
                             share));

@@ -58,13 +58,11 @@ abstract sealed class CudaOperator extends Operator<DeviceMatrix>
     /**
      * Takes ownership of all arguments, and closes them.
      *
-     * @param fabric null if the peers are host memory
      * @param sums whether products are summed over ranks; otherwise rows are gathered for them
      * @param mostUnderWay calls that may have been started and not awaited
      */
     CudaOperator(
-            Gpu gpu,
-            Transport fabric,
+            CudaGroup group,
             List<RankPlan> plans,
             RankPlan plan,
             List<StepPlan> stepPlans,
@@ -75,8 +73,8 @@ abstract sealed class CudaOperator extends Operator<DeviceMatrix>
             boolean sums,
             int mostUnderWay) {
         super(plans, plan, stepPlans, peers.worldRank(plan.rank()), mostUnderWay);
-        this.gpu = gpu;
-        this.fabric = fabric;
+        this.gpu = group.gpu;
+        this.fabric = group.fabric;
         this.buffers = buffers;
         this.peers = peers;
         this.linked = peers instanceof DevicePeers devices ? devices : null;

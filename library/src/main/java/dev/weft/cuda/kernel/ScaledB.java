@@ -13,7 +13,7 @@ import java.lang.foreign.ValueLayout;
  * @param values [N, K]
  * @param scales one row: by column of C, or by 128 of K and then by 128 columns
  */
-public record ScaledSide(Matrix values, Matrix scales) {
+public record ScaledB(Matrix values, Matrix scales) {
 
     private static final int BLOCK = 128;
 
@@ -22,7 +22,7 @@ public record ScaledSide(Matrix values, Matrix scales) {
      * @param scaling of A: with scales by block, those of B must be the same within each block too,
      *     otherwise within each column
      */
-    public static ScaledSide of(ScaledMatrix b, boolean transposed, Scaling scaling, Arena arena) {
+    public static ScaledB of(ScaledMatrix b, boolean transposed, Scaling scaling, Arena arena) {
         Matrix values = transposed ? b.values() : turned(b.values(), arena);
         long n = values.rows();
         long k = values.cols();
@@ -55,7 +55,7 @@ public record ScaledSide(Matrix values, Matrix scales) {
                 scales.set(0, block * across + i, scale);
             }
         }
-        return new ScaledSide(values, scales);
+        return new ScaledB(values, scales);
     }
 
     /** Columns become rows, some at a time, so that what is read stays in a near cache. */

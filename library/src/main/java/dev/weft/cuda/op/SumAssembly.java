@@ -1,0 +1,224 @@
+package dev.weft.cuda.op;
+
+import dev.weft.cuda.GpuStream;
+import dev.weft.cuda.exec.ArrivalPlace;
+import dev.weft.cuda.exec.CallEvents;
+import dev.weft.cuda.exec.CudaBuffers;
+import dev.weft.cuda.exec.DeviceLayout;
+import dev.weft.cuda.exec.DeviceOperands;
+import dev.weft.cuda.exec.HostPeerSums;
+import dev.weft.cuda.exec.HostPeers;
+import dev.weft.cuda.exec.HostSums;
+import dev.weft.cuda.exec.LaneCounters;
+import dev.weft.cuda.exec.LinkedSums;
+import dev.weft.cuda.exec.Peers;
+import dev.weft.cuda.exec.StagedPeers;
+import dev.weft.cuda.exec.StagedSums;
+import dev.weft.cuda.exec.SumCopyList;
+import dev.weft.cuda.exec.SumExchange;
+import dev.weft.cuda.exec.SumRun;
+import dev.weft.cuda.kernel.DeviceEpilogue;
+import dev.weft.cuda.kernel.GatedKernel;
+import dev.weft.cuda.kernel.Origin;
+import dev.weft.exec.host.HostLanes;
+import dev.weft.op.exec.EpilogueSteps;
+import dev.weft.plan.Chunks;
+import dev.weft.plan.RankPlan;
+import dev.weft.plan.Reduction;
+import dev.weft.plan.Shards;
+import dev.weft.plan.step.StepPlan;
+import dev.weft.tensor.DType;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.List;
+import java.util.stream.IntStream;
+
+/**
+ * Makes one operator whose products are summed over ranks, for either way in which ranks reach each
+ * other. Used by the thread that prepares the operator. Collective if there is a fabric.
+ *
+ * @param linked whether ranks read each other's GPU memory
+ * @param kernels that write sums, by product
+ * @param results kernels that write the results' type, by product, if ranks are linked
+ * @param plans what the operator shows
+ * @param steps what all ranks do
+ * @param inner how K is spread over the ranks
+ * @param resultRows of C, on this rank
+ */
+record SumAssembly(
+        CudaGroup group,
+        boolean linked,
+        List<GatedKernel> kernels,
+        List<GatedKernel> results,
+        List<RankPlan> plans,
+        List<StepPlan> steps,
+        Shards inner,
+        DType aType,
+        DType outType,
+        List<Long> columns,
+        long resultRows,
+        EpilogueSteps epilogue) {
+
+    private RankPlan plan() {
+        return plans.get(group.rank);
+    }
+
+    private Chunks chunks() {
+        return plan().chunks();
+    }
+
+    CudaMatmulReduce operator() {
+        return CudaGroup.assemble(this::operator);
+    }
+
+    private CudaMatmulReduce operator(Deque<AutoCloseable> made) {
+        SumRun.Finish finish = finish(made);
+        DeviceOperands bs = new DeviceOperands();
+        made.push(bs);
+        SumCopyList list =
+                linked
+                        ? null
+                        : SumCopyList.of(
+                                steps,
+                                group.rank,
+                                chunks(),
+                                columns,
+                                kernels.getFirst().shape(),
+                                group.fabric != null);
+        CudaBuffers buffers;
+        try (GpuStream stream = GpuStream.create()) {
+            for (DeviceOperands.B b : group.bs) {
+                bs.addB(b, linked, stream);
+            }
+            long k = inner.rows(group.rank);
+            buffers =
+                    new CudaBuffers(
+                            new DeviceLayout(chunks().shards(), aType, k, ArrivalPlace.ROWS),
+                            group.rank,
+                            list == null ? 0 : list.origins().size() + list.counters(),
+                            0,
+                            stream);
+        }
+        made.push(buffers);
+        SumRun.Factors factors =
+                new SumRun.Factors(
+                        kernels,
+                        List.of(buffers.gathered(0), buffers.gathered(1)),
+                        bs.bs(),
+                        group.bs.stream().map(DeviceOperands.B::transposed).toList(),
+                        columns);
+        return linked
+                ? linked(made, factors, finish, buffers)
+                : throughHostMemory(made, list, factors, finish, buffers);
+    }
+
+    private SumRun.Finish finish(Deque<AutoCloseable> made) {
+        EpilogueSteps none = new EpilogueSteps("", List.of(), List.of(), null, 0);
+        DeviceEpilogue adding = new DeviceEpilogue(group.gpu, none, resultRows);
+        made.push(adding);
+        DeviceEpilogue last = null;
+        if (!epilogue.kinds().isEmpty()) {
+            last = new DeviceEpilogue(group.gpu, epilogue, resultRows);
+            made.push(last);
+        }
+        return new SumRun.Finish(adding, last, epilogue.joins(), outType, resultRows);
+    }
+
+    private CudaMatmulReduce throughHostMemory(
+            Deque<AutoCloseable> made,
+            SumCopyList list,
+            SumRun.Factors factors,
+            SumRun.Finish finish,
+            CudaBuffers buffers) {
+        long[] own = {buffers.address(0), buffers.address(1)};
+        List<AutoCloseable> memory = memory(made, buffers);
+        Peers peers;
+        SumExchange exchange;
+        long longestWaitNs = group.deadlineNs();
+        if (group.fabric == null) {
+            peers = new HostPeers(group.rank, DType.FP32, 0, 0, own, buffers.flags());
+            made.push(peers);
+            exchange = new HostPeerSums(list, columns, Reduction::slotOf);
+        } else {
+            HostLanes lanes = StagedSums.lanes(group.fabric, steps, chunks());
+            peers =
+                    new StagedPeers(
+                            group.fabric, lanes.region(), lanes.buffersAt(), own, buffers.flags());
+            made.push(peers);
+            long productNs = CallEvents.productNs(work());
+            exchange = new StagedSums(group.fabric, lanes, list, columns, productNs);
+            longestWaitNs = StagedPeers.longestWaitNs(longestWaitNs);
+        }
+        HostSums sums =
+                new HostSums(
+                        group.rank,
+                        chunks(),
+                        plan().pacing().gatherFirst(),
+                        list,
+                        exchange,
+                        factors,
+                        buffers,
+                        finish,
+                        longestWaitNs);
+        made.push(sums);
+        return operator(made, list.origins(), sums.awaited(), buffers, peers, sums, memory);
+    }
+
+    private CudaMatmulReduce linked(
+            Deque<AutoCloseable> made,
+            SumRun.Factors factors,
+            SumRun.Finish finish,
+            CudaBuffers buffers) {
+        LinkedSums sums =
+                new LinkedSums(
+                        group.fabric,
+                        group.gpu,
+                        steps,
+                        chunks().shards(),
+                        inner,
+                        plan().pacing().gatherFirst(),
+                        factors,
+                        results,
+                        finish,
+                        buffers,
+                        group.deadlineNs());
+        List<AutoCloseable> memory = memory(made, buffers);
+        memory.addAll(sums.memory());
+        made.addAll(sums.memory());
+        made.push(sums.peers());
+        made.push(sums);
+        return operator(made, List.of(), null, buffers, sums.peers(), sums, memory);
+    }
+
+    /** What the operator closes last, of what has been made so far; the buffers it knows. */
+    private static List<AutoCloseable> memory(Deque<AutoCloseable> made, CudaBuffers buffers) {
+        List<AutoCloseable> memory = new ArrayList<>(made);
+        memory.remove(buffers);
+        return memory;
+    }
+
+    private CudaMatmulReduce operator(
+            Deque<AutoCloseable> made,
+            List<Origin> origins,
+            LaneCounters counters,
+            CudaBuffers buffers,
+            Peers peers,
+            SumRun sums,
+            List<AutoCloseable> memory) {
+        int[] due = IntStream.range(0, origins.size()).toArray();
+        CallEvents events = group.events(origins, due, peers, buffers, counters, work());
+        made.push(events);
+        // Nobody reads what a peer has before all are there.
+        group.barrier();
+        CudaMatmulReduce operator =
+                new CudaMatmulReduce(group, plans, plan(), steps, buffers, peers, events, sums);
+        operator.adopt(memory, List.of());
+        return operator;
+    }
+
+    /** Multiply-adds of a call, twice. */
+    private double work() {
+        long n = columns.stream().mapToLong(Long::longValue).sum();
+        return 2.0 * chunks().shards().totalRows() * inner.totalRows() * n;
+    }
+}
