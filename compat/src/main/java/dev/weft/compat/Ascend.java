@@ -1,12 +1,8 @@
 package dev.weft.compat;
 
-import dev.weft.cuda.DeviceMatrix;
-import dev.weft.cuda.Gpu;
-import dev.weft.cuda.op.CudaAllGatherMatmul;
-import dev.weft.cuda.op.CudaAllGatherMatmulBuilder;
 import dev.weft.fabric.Fabric;
 import dev.weft.op.AllGatherMatmul;
-import dev.weft.op.AllGatherMatmulBuilder;
+import dev.weft.op.Operator;
 import dev.weft.op.OperatorBuilder;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunks;
@@ -24,13 +20,7 @@ public final class Ascend {
 
     private Ascend() {}
 
-    /**
-     * Prepares the example's operator.
-     *
-     * @param computeBlocks threads per rank that multiply
-     * @param commBlocks threads per rank that move chunks: if there is at least one per peer, they
-     *     share each destination's chunks; with fewer, they take single chunks in turn
-     */
+    /** Prepares the example's operator in host memory. */
     public static AllGatherMatmul allGatherGemm(
             Fabric fabric,
             Shards shards,
@@ -40,51 +30,51 @@ public final class Ascend {
             long baseN,
             int computeBlocks,
             int commBlocks) {
-        AllGatherMatmulBuilder builder = AllGatherMatmul.on(fabric).b(b);
-        return describe(builder, shards, aType, b.rows(), baseM, baseN, computeBlocks, commBlocks)
-                .prepare();
+        return (AllGatherMatmul)
+                allGatherGemm(
+                        Place.HOST,
+                        fabric,
+                        shards,
+                        aType,
+                        b,
+                        baseM,
+                        baseN,
+                        computeBlocks,
+                        commBlocks);
     }
 
     /**
-     * Prepares the example's operator on a GPU, which ranks may share.
+     * Prepares the example's operator in host memory, or on a GPU, which ranks may share.
      *
-     * @param b in device memory, which must stay allocated
-     * @param computeBlocks thread blocks of a rank's grid
-     * @param commBlocks copy streams of a rank, which share the work as threads on a CPU do
+     * @param b on a GPU it must stay allocated
+     * @param computeBlocks threads per rank that multiply; on a GPU thread blocks of a rank's grid
+     * @param commBlocks threads or copy streams per rank that move chunks: if there is at least one
+     *     per peer, they share each destination's chunks; with fewer, they take single chunks in
+     *     turn
      */
-    public static CudaAllGatherMatmul allGatherGemm(
+    public static <M> Operator<M> allGatherGemm(
+            Place<M> place,
             Fabric fabric,
-            Gpu gpu,
             Shards shards,
             DType aType,
-            DeviceMatrix b,
+            M b,
             long baseM,
             long baseN,
             int computeBlocks,
             int commBlocks) {
-        CudaAllGatherMatmulBuilder builder = CudaAllGatherMatmul.on(fabric, gpu).b(b);
-        return describe(builder, shards, aType, b.rows(), baseM, baseN, computeBlocks, commBlocks)
-                .prepare();
-    }
-
-    private static <B extends OperatorBuilder<?, B>> B describe(
-            B builder,
-            Shards shards,
-            DType aType,
-            long k,
-            long baseM,
-            long baseN,
-            int computeBlocks,
-            int commBlocks) {
+        long k = place.size(b).rows();
         AscendChunkRule rule = AscendChunkRule.of(shards.maxRows(), k, baseM, baseN);
-        builder.a(shards, aType)
-                .output(DType.FP32)
-                .computeWorkers(computeBlocks)
-                .commWorkers(commBlocks)
-                .algorithm(Algorithm.MESH_PUSH)
-                .chunkRows(rule.rows())
-                .waitForSummary();
-        return rule.cols() < k ? builder.chunkCols(rule.cols()) : builder;
+        OperatorBuilder<M, ?> builder =
+                place.operator(fabric)
+                        .b(b)
+                        .a(shards, aType)
+                        .output(DType.FP32)
+                        .computeWorkers(computeBlocks)
+                        .commWorkers(commBlocks)
+                        .algorithm(Algorithm.MESH_PUSH)
+                        .chunkRows(rule.rows())
+                        .waitForSummary();
+        return (rule.cols() < k ? builder.chunkCols(rule.cols()) : builder).prepare();
     }
 
     /**

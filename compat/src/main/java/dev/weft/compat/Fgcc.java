@@ -2,7 +2,6 @@ package dev.weft.compat;
 
 import dev.weft.compat.Place.Size;
 import dev.weft.cuda.DeviceMatrix;
-import dev.weft.cuda.Gpu;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.ReplicaGroups;
 import dev.weft.op.Operator;
@@ -84,24 +83,12 @@ public final class Fgcc<M> extends PreparedRing<M> {
             int numGroups,
             boolean forceHbmCc,
             FgccConfig config) {
-        return once(Place.HOST, world, lhs, rhs, tpDegree, numGroups, forceHbmCc, config);
+        return allgatherComputeMatmul(
+                Place.HOST, world, lhs, rhs, tpDegree, numGroups, forceHbmCc, config);
     }
 
-    /** {@link #allgatherComputeMatmul} on GPUs. */
-    public static FgccResult<DeviceMatrix> allgatherComputeMatmul(
-            Fabric world,
-            Gpu gpu,
-            DeviceMatrix lhs,
-            DeviceMatrix rhs,
-            int tpDegree,
-            int numGroups,
-            boolean forceHbmCc,
-            FgccConfig config) {
-        return once(Place.on(gpu), world, lhs, rhs, tpDegree, numGroups, forceHbmCc, config);
-    }
-
-    /** A call whose result closes what it was prepared with. */
-    private static <M> FgccResult<M> once(
+    /** {@link #allgatherComputeMatmul} in host memory or on a GPU. */
+    public static <M> FgccResult<M> allgatherComputeMatmul(
             Place<M> place,
             Fabric world,
             M lhs,
@@ -154,35 +141,6 @@ public final class Fgcc<M> extends PreparedRing<M> {
         return prepare(Place.HOST, world, m, k, aType, rhs, groups, forceHbmCc, config);
     }
 
-    /** Like the other {@code prepare}, for any lists of ranks that gather together. */
-    public static Fgcc<Matrix> prepare(
-            Fabric world,
-            long m,
-            long k,
-            DType aType,
-            Matrix rhs,
-            ReplicaGroups replicaGroups,
-            boolean forceHbmCc,
-            FgccConfig config) {
-        return prepare(Place.HOST, world, m, k, aType, rhs, replicaGroups, forceHbmCc, config);
-    }
-
-    /** Like the other {@code prepare}, on GPUs; B must stay allocated. */
-    public static Fgcc<DeviceMatrix> prepare(
-            Fabric world,
-            Gpu gpu,
-            long m,
-            long k,
-            DType aType,
-            DeviceMatrix rhs,
-            int tpDegree,
-            int numGroups,
-            boolean forceHbmCc,
-            FgccConfig config) {
-        ReplicaGroups groups = consecutive(world, tpDegree, numGroups);
-        return prepare(Place.on(gpu), world, m, k, aType, rhs, groups, forceHbmCc, config);
-    }
-
     /**
      * Whether ranks read each other's rows where they are.
      *
@@ -195,9 +153,10 @@ public final class Fgcc<M> extends PreparedRing<M> {
     }
 
     /**
-     * Like the other {@code prepare}, for any lists of ranks that gather together, the same on
-     * every rank. Each has an even number of ranks, its tp_degree. A rank in none of them makes the
-     * calls too, but does not take part: its rows are not sent, and its product has no rows.
+     * Like the other {@code prepare}, in host memory or on a GPU, where B must stay allocated, for
+     * any lists of ranks that gather together, the same on every rank. Each has an even number of
+     * ranks, its tp_degree. A rank in none of them makes the calls too, but does not take part: its
+     * rows are not sent, and its product has no rows.
      */
     public static <M> Fgcc<M> prepare(
             Place<M> place,

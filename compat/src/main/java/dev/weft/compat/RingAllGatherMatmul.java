@@ -1,7 +1,6 @@
 package dev.weft.compat;
 
 import dev.weft.cuda.DeviceMatrix;
-import dev.weft.cuda.Gpu;
 import dev.weft.fabric.Fabric;
 import dev.weft.op.Operator;
 import dev.weft.plan.Algorithm;
@@ -30,14 +29,15 @@ public final class RingAllGatherMatmul<M> extends PreparedRing<M> {
         super(operator);
     }
 
-    /** {@link #prepare(Fabric, long, DType, Matrix, int)} with one program per rank. */
+    /** Prepares the ring in host memory, with one program per rank. B may be freed afterwards. */
     public static RingAllGatherMatmul<Matrix> prepare(
             Fabric fabric, long m, DType aType, Matrix b) {
-        return prepare(fabric, m, aType, b, 1);
+        return prepare(Place.HOST, fabric, m, aType, b, 1);
     }
 
     /**
-     * Prepares the ring on all ranks of {@code fabric}. Collective; B may be freed afterwards.
+     * Prepares the ring on all ranks of {@code fabric}. Collective. On a GPU, B must stay
+     * allocated.
      *
      * @param m rows of A on each rank, the same on all
      * @param aType the type of A
@@ -45,18 +45,6 @@ public final class RingAllGatherMatmul<M> extends PreparedRing<M> {
      * @param lnc logical-core programs per rank, 1 or 2: each multiplies its half of a fragment's
      *     rows, and a permute moves the halves one after the other
      */
-    public static RingAllGatherMatmul<Matrix> prepare(
-            Fabric fabric, long m, DType aType, Matrix b, int lnc) {
-        return prepare(Place.HOST, fabric, m, aType, b, lnc);
-    }
-
-    /** Like {@link #prepare(Fabric, long, DType, Matrix, int)}, on GPUs; B must stay allocated. */
-    public static RingAllGatherMatmul<DeviceMatrix> prepare(
-            Fabric fabric, Gpu gpu, long m, DType aType, DeviceMatrix b, int lnc) {
-        return prepare(Place.on(gpu), fabric, m, aType, b, lnc);
-    }
-
-    /** Both forms. */
     public static <M> RingAllGatherMatmul<M> prepare(
             Place<M> place, Fabric fabric, long m, DType aType, M b, int lnc) {
         int ranks = fabric.size();

@@ -5,7 +5,6 @@ import static dev.weft.compat.Sb2sbLayout.TILED;
 import static dev.weft.compat.Sb2sbLayout.UNTILED;
 
 import dev.weft.cuda.DeviceMatrix;
-import dev.weft.cuda.Gpu;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.ReplicaGroups;
 import dev.weft.op.AllGather;
@@ -18,11 +17,10 @@ import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 
 /**
- * The SBUF-to-SBUF all-gathers: in one call each, or prepared once by {@link #untiled}, {@link
- * #tiled} or {@link #rows} and called many times. Every rank of the world prepares, calls and
- * closes, in the same order, with one thread at a time. Afterwards, every rank of a group has the
- * same bytes. A rank that is in none of the replica groups makes these calls too, and gathers
- * alone: it gets back what it gave.
+ * The SBUF-to-SBUF all-gathers: in one call each, or {@linkplain #prepare prepared} once and called
+ * many times. Every rank of the world prepares, calls and closes, in the same order, with one
+ * thread at a time. Afterwards, every rank of a group has the same bytes. A rank that is in none of
+ * the replica groups makes these calls too, and gathers alone: it gets back what it gave.
  *
  * <p>Results are in memory that all ranks of a host can read: {@link #peer} gives another rank's.
  * What a single call returns holds its {@link #result} until it is closed; the forms with {@code
@@ -64,19 +62,13 @@ public final class Sb2sb<M> implements AutoCloseable {
      */
     public static Sb2sb<Matrix> allgatherSb2sb(
             Fabric world, Matrix inp, ReplicaGroups replicaGroups, int tpDegree) {
-        return once(Place.HOST, UNTILED, world, inp, replicaGroups, tpDegree, 1);
+        return gather(Place.HOST, UNTILED, world, inp, replicaGroups, tpDegree, 1);
     }
 
     /** Like {@link #allgatherSb2sb(Fabric, Matrix, ReplicaGroups, int)}, into {@code out}. */
     public static void allgatherSb2sb(
             Fabric world, Matrix inp, ReplicaGroups replicaGroups, int tpDegree, Matrix out) {
         into(out, UNTILED, world, inp, replicaGroups, tpDegree, 1);
-    }
-
-    /** Like {@link #allgatherSb2sb(Fabric, Matrix, ReplicaGroups, int)}, on a GPU. */
-    public static Sb2sb<DeviceMatrix> allgatherSb2sb(
-            Fabric world, Gpu gpu, DeviceMatrix inp, ReplicaGroups replicaGroups, int tpDegree) {
-        return once(Place.on(gpu), UNTILED, world, inp, replicaGroups, tpDegree, 1);
     }
 
     /**
@@ -89,7 +81,7 @@ public final class Sb2sb<M> implements AutoCloseable {
      */
     public static Sb2sb<Matrix> allgatherSb2sbTiled(
             Fabric world, Matrix inp, ReplicaGroups replicaGroups, int tpDegree, int lnc) {
-        return once(Place.HOST, TILED, world, inp, replicaGroups, tpDegree, lnc);
+        return gather(Place.HOST, TILED, world, inp, replicaGroups, tpDegree, lnc);
     }
 
     /** {@link #allgatherSb2sbTiled(Fabric, Matrix, ReplicaGroups, int, int)} by one program. */
@@ -98,22 +90,16 @@ public final class Sb2sb<M> implements AutoCloseable {
         return allgatherSb2sbTiled(world, inp, replicaGroups, tpDegree, 1);
     }
 
-    /** Like {@code allgatherSb2sbTiled} on the CPU, into {@code out}. */
+    /** Like the other {@code allgatherSb2sbTiled}, into {@code out}. */
     public static void allgatherSb2sbTiled(
             Fabric world, Matrix inp, ReplicaGroups groups, int tpDegree, int lnc, Matrix out) {
         into(out, TILED, world, inp, groups, tpDegree, lnc);
     }
 
-    /** Like {@code allgatherSb2sbTiled} on the CPU; programs are streams of the GPU. */
-    public static Sb2sb<DeviceMatrix> allgatherSb2sbTiled(
-            Fabric world, Gpu gpu, DeviceMatrix inp, ReplicaGroups groups, int tpDegree, int lnc) {
-        return once(Place.on(gpu), TILED, world, inp, groups, tpDegree, lnc);
-    }
-
     /** The variant that puts shard below shard: [rows of rank r, K] become [all rows, K]. */
     public static Sb2sb<Matrix> allgatherRows(
             Fabric world, Matrix inp, ReplicaGroups replicaGroups, int tpDegree) {
-        return once(Place.HOST, ROWS, world, inp, replicaGroups, tpDegree, 1);
+        return gather(Place.HOST, ROWS, world, inp, replicaGroups, tpDegree, 1);
     }
 
     /** Like {@link #allgatherRows(Fabric, Matrix, ReplicaGroups, int)}, into {@code out}. */
@@ -122,13 +108,12 @@ public final class Sb2sb<M> implements AutoCloseable {
         into(out, ROWS, world, inp, replicaGroups, tpDegree, 1);
     }
 
-    /** Like {@link #allgatherRows(Fabric, Matrix, ReplicaGroups, int)}, on a GPU. */
-    public static Sb2sb<DeviceMatrix> allgatherRows(
-            Fabric world, Gpu gpu, DeviceMatrix inp, ReplicaGroups replicaGroups, int tpDegree) {
-        return once(Place.on(gpu), ROWS, world, inp, replicaGroups, tpDegree, 1);
-    }
-
-    private static <M> Sb2sb<M> once(
+    /**
+     * Any of the single calls, in host memory or on a GPU, where programs are streams.
+     *
+     * @param lnc programs of each rank, for the tiled gather; otherwise 1
+     */
+    public static <M> Sb2sb<M> gather(
             Place<M> place,
             Sb2sbLayout layout,
             Fabric world,
@@ -183,84 +168,12 @@ public final class Sb2sb<M> implements AutoCloseable {
                 Sb2sbConfig.DEFAULT);
     }
 
-    /** Collective: {@link #allgatherSb2sb} of [h, w]. */
-    public static Sb2sb<Matrix> untiled(
-            Fabric world,
-            long h,
-            long w,
-            DType dtype,
-            ReplicaGroups groups,
-            int tpDegree,
-            Sb2sbConfig config) {
-        return prepare(Place.HOST, UNTILED, world, h, w, dtype, groups, tpDegree, 1, config);
-    }
-
-    /** Collective: {@link #allgatherSb2sb} of [h, w] on a GPU. */
-    public static Sb2sb<DeviceMatrix> untiled(
-            Fabric world,
-            Gpu gpu,
-            long h,
-            long w,
-            DType dtype,
-            ReplicaGroups groups,
-            int tpDegree,
-            Sb2sbConfig config) {
-        return prepare(Place.on(gpu), UNTILED, world, h, w, dtype, groups, tpDegree, 1, config);
-    }
-
-    /** Collective: {@link #allgatherSb2sbTiled} of [m, k] by {@code lnc} programs. */
-    public static Sb2sb<Matrix> tiled(
-            Fabric world,
-            long m,
-            long k,
-            DType dtype,
-            ReplicaGroups groups,
-            int tpDegree,
-            int lnc,
-            Sb2sbConfig config) {
-        return prepare(Place.HOST, TILED, world, m, k, dtype, groups, tpDegree, lnc, config);
-    }
-
-    /** Collective: {@link #allgatherSb2sbTiled} of [m, k] on a GPU, where programs are streams. */
-    public static Sb2sb<DeviceMatrix> tiled(
-            Fabric world,
-            Gpu gpu,
-            long m,
-            long k,
-            DType dtype,
-            ReplicaGroups groups,
-            int tpDegree,
-            int lnc,
-            Sb2sbConfig config) {
-        return prepare(Place.on(gpu), TILED, world, m, k, dtype, groups, tpDegree, lnc, config);
-    }
-
-    /** Collective: {@link #allgatherRows}; ranks of a group may own different numbers of rows. */
-    public static Sb2sb<Matrix> rows(
-            Fabric world,
-            long rows,
-            long cols,
-            DType dtype,
-            ReplicaGroups groups,
-            int tpDegree,
-            Sb2sbConfig config) {
-        return prepare(Place.HOST, ROWS, world, rows, cols, dtype, groups, tpDegree, 1, config);
-    }
-
-    /** Collective: {@link #allgatherRows} on a GPU. */
-    public static Sb2sb<DeviceMatrix> rows(
-            Fabric world,
-            Gpu gpu,
-            long rows,
-            long cols,
-            DType dtype,
-            ReplicaGroups groups,
-            int tpDegree,
-            Sb2sbConfig config) {
-        return prepare(Place.on(gpu), ROWS, world, rows, cols, dtype, groups, tpDegree, 1, config);
-    }
-
-    /** Collective: any layout, anywhere. */
+    /**
+     * Prepares a gather of [rows, cols], in host memory or on a GPU, where programs are streams.
+     * Collective. Of {@link Sb2sbLayout#ROWS}, ranks of a group may own different numbers of rows.
+     *
+     * @param lnc programs of each rank, for the tiled gather; otherwise 1
+     */
     public static <M> Sb2sb<M> prepare(
             Place<M> place,
             Sb2sbLayout layout,

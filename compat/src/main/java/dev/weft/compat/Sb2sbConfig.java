@@ -8,7 +8,7 @@ import java.util.Objects;
  * Options of an {@link Sb2sb} gather beyond the arguments of the original.
  *
  * @param algorithm how the bytes travel; the result is the same for each
- * @param onChipBytes the capacity that the input of {@link Sb2sb#untiled} must fit
+ * @param onChipBytes the capacity that the input of an untiled gather must fit
  */
 public record Sb2sbConfig(PlanWriter algorithm, long onChipBytes) {
 

@@ -62,16 +62,17 @@ class AscendCudaIT {
                                             rowsOfA.rows(shards.firstRow(rank), shards.rows(rank)));
                             fabric.barrier();
                             try (CudaAllGatherMatmul op =
-                                    Ascend.allGatherGemm(
-                                            fabric,
-                                            gpu,
-                                            shards,
-                                            DType.FP16,
-                                            b,
-                                            32,
-                                            32,
-                                            8,
-                                            commBlocks)) {
+                                    (CudaAllGatherMatmul)
+                                            Ascend.allGatherGemm(
+                                                    Place.on(gpu),
+                                                    fabric,
+                                                    shards,
+                                                    DType.FP16,
+                                                    b,
+                                                    32,
+                                                    32,
+                                                    8,
+                                                    commBlocks)) {
                                 assertEquals("mesh-push", op.plan().name());
                                 assertTrue(op.plan().chunks().colChunks() > 1, "K is tiled");
                                 assertEquals(commBlocks, op.plan().lanes().size());

@@ -120,6 +120,7 @@ class FgccTest {
                     int member = groups.with(fabric.rank()).indexOf(fabric.rank());
                     try (Fgcc<Matrix> prepared =
                             Fgcc.prepare(
+                                    Place.HOST,
                                     fabric,
                                     12,
                                     33,
@@ -149,6 +150,7 @@ class FgccTest {
                     int member = groups.with(fabric.rank()).indexOf(fabric.rank());
                     try (Fgcc<Matrix> prepared =
                             Fgcc.prepare(
+                                    Place.HOST,
                                     fabric,
                                     12,
                                     33,

@@ -55,7 +55,7 @@ class RingAllGatherMatmulTest {
                     int rank = fabric.rank();
                     try (RingAllGatherMatmul<Matrix> ring =
                             RingAllGatherMatmul.prepare(
-                                    fabric, m, DType.BF16, problem.rhs(rank), 2)) {
+                                    Place.HOST, fabric, m, DType.BF16, problem.rhs(rank), 2)) {
                         for (int call = 0; call < 3; call++) {
                             problem.assertBitwise(ring.call(problem.lhs(rank)), rank);
                         }

@@ -10,6 +10,7 @@ import dev.weft.cuda.DeviceBuffer;
 import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.Gpu;
 import dev.weft.cuda.GpuStream;
+import dev.weft.fabric.ReplicaGroups;
 import dev.weft.fabric.World;
 import dev.weft.op.Operator.View;
 import dev.weft.tensor.DType;
@@ -86,14 +87,13 @@ class RingCudaIT {
                             DeviceMatrix rhs = bench.copy(problem.rhs(rank));
                             try (Fgcc<DeviceMatrix> prepared =
                                     Fgcc.prepare(
+                                            Place.on(gpu),
                                             fabric,
-                                            gpu,
                                             64,
                                             256,
                                             DType.BF16,
                                             rhs,
-                                            ranks,
-                                            1,
+                                            ReplicaGroups.consecutive(1, ranks),
                                             false,
                                             config)) {
                                 assertEquals(0, prepared.operator().plan().lanes().size());
@@ -127,8 +127,8 @@ class RingCudaIT {
                         try (Bench bench = new Bench();
                                 RingAllGatherMatmul<DeviceMatrix> ring =
                                         RingAllGatherMatmul.prepare(
+                                                Place.on(gpu),
                                                 fabric,
-                                                gpu,
                                                 m,
                                                 DType.BF16,
                                                 bench.copy(problem.rhs(rank)),
@@ -178,7 +178,14 @@ class RingCudaIT {
                             Matrix product;
                             try (FgccResult<DeviceMatrix> once =
                                     Fgcc.allgatherComputeMatmul(
-                                            fabric, gpu, lhs, rhs, ranks, 1, hbm, config)) {
+                                            Place.on(gpu),
+                                            fabric,
+                                            lhs,
+                                            rhs,
+                                            ranks,
+                                            1,
+                                            hbm,
+                                            config)) {
                                 assertEquals(hbm ? Path.HBM : Path.SBUF, once.path());
                                 assertArrayEquals(shape, once.shape());
                                 product = bench.host(once.product(), arena);
@@ -188,14 +195,13 @@ class RingCudaIT {
                             }
                             try (Fgcc<DeviceMatrix> prepared =
                                     Fgcc.prepare(
+                                            Place.on(gpu),
                                             fabric,
-                                            gpu,
                                             m,
                                             k,
                                             DType.BF16,
                                             rhs,
-                                            ranks,
-                                            1,
+                                            ReplicaGroups.consecutive(1, ranks),
                                             hbm,
                                             config.withSharedResult())) {
                                 // More than four ranks of one GPU read rows in place.

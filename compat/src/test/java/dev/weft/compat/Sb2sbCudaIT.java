@@ -121,8 +121,7 @@ class Sb2sbCudaIT {
                 h,
                 w,
                 false,
-                (world, tp) ->
-                        Sb2sb.untiled(world, gpu, h, w, dtype, groups, tp, Sb2sbConfig.DEFAULT));
+                (world, tp) -> prepare(Sb2sbLayout.UNTILED, world, h, w, dtype, groups, tp, 1));
     }
 
     @ParameterizedTest
@@ -136,8 +135,7 @@ class Sb2sbCudaIT {
                 m,
                 k,
                 false,
-                (world, tp) ->
-                        Sb2sb.tiled(world, gpu, m, k, dtype, groups, tp, lnc, Sb2sbConfig.DEFAULT));
+                (world, tp) -> prepare(Sb2sbLayout.TILED, world, m, k, dtype, groups, tp, lnc));
     }
 
     @ParameterizedTest
@@ -152,8 +150,29 @@ class Sb2sbCudaIT {
                 96,
                 true,
                 (world, tp) ->
-                        Sb2sb.rows(
-                                world, gpu, 100, 96, DType.BF16, groups, tp, Sb2sbConfig.DEFAULT));
+                        prepare(Sb2sbLayout.ROWS, world, 100, 96, DType.BF16, groups, tp, 1));
+    }
+
+    private Sb2sb<DeviceMatrix> prepare(
+            Sb2sbLayout layout,
+            Fabric world,
+            long rows,
+            long cols,
+            DType dtype,
+            ReplicaGroups groups,
+            int tp,
+            int lnc) {
+        return Sb2sb.prepare(
+                Place.on(gpu),
+                layout,
+                world,
+                rows,
+                cols,
+                dtype,
+                groups,
+                tp,
+                lnc,
+                Sb2sbConfig.DEFAULT);
     }
 
     /** The single call leaves its result open. */
@@ -173,7 +192,14 @@ class Sb2sbCudaIT {
                             inp.upload(made(arena, DType.BF16, 64, 64, 0, fabric.rank()), stream);
                             stream.synchronize();
                             try (Sb2sb<DeviceMatrix> called =
-                                    Sb2sb.allgatherSb2sb(fabric, gpu, inp, groups, ranks)) {
+                                    Sb2sb.gather(
+                                            Place.on(gpu),
+                                            Sb2sbLayout.UNTILED,
+                                            fabric,
+                                            inp,
+                                            groups,
+                                            ranks,
+                                            1)) {
                                 DeviceMatrix out = called.result();
                                 assertEquals(64L * ranks, out.cols());
                                 Matrix seen = Matrix.allocate(arena, DType.BF16, 64, 64L * ranks);

@@ -145,8 +145,7 @@ class Sb2sbTest {
                 fabric -> {
                     try (Arena arena = Arena.ofShared();
                             Sb2sb<Matrix> gather =
-                                    Sb2sb.tiled(
-                                            fabric, 768, 64, DType.BF16, all(2), 2, 3, config)) {
+                                    tiled(fabric, 768, 64, DType.BF16, all(2), 2, 3, config)) {
                         assertEquals(3, gather.programs());
                         Chunks tiles = gather.plan().chunks();
                         assertEquals(6, tiles.count(0));
@@ -192,7 +191,7 @@ class Sb2sbTest {
                 fabric -> {
                     try (Arena arena = Arena.ofShared();
                             Sb2sb<Matrix> gather =
-                                    Sb2sb.tiled(fabric, 96, 8, DType.FP32, all(2), 2, 2, RING)) {
+                                    tiled(fabric, 96, 8, DType.FP32, all(2), 2, 2, RING)) {
                         Matrix out = gather.call(input(arena, DType.FP32, 96, 8, fabric.rank()));
                         assertEquals(1, gather.programs());
                         assertTrue(
@@ -242,8 +241,7 @@ class Sb2sbTest {
                 fabric -> {
                     try (Arena arena = Arena.ofShared();
                             Sb2sb<Matrix> gather =
-                                    Sb2sb.tiled(
-                                            fabric, 256, 10, DType.FP16, groups, 3, 2, config)) {
+                                    tiled(fabric, 256, 10, DType.FP16, groups, 3, 2, config)) {
                         Matrix inp = Matrix.allocate(arena, DType.FP16, 256, 10);
                         for (int call = 0; call < 5; call++) {
                             new NormalData(call, fabric.rank()).fill(inp);
@@ -273,7 +271,7 @@ class Sb2sbTest {
                 fabric -> {
                     try (Arena arena = Arena.ofShared();
                             Sb2sb<Matrix> gather =
-                                    Sb2sb.untiled(
+                                    untiled(
                                             fabric,
                                             8,
                                             16,
@@ -315,8 +313,7 @@ class Sb2sbTest {
                 ranks,
                 fabric -> {
                     try (Sb2sb<Matrix> gather =
-                            Sb2sb.tiled(
-                                    fabric, 512, 16, DType.BF16, all(ranks), ranks, lnc, config)) {
+                            tiled(fabric, 512, 16, DType.BF16, all(ranks), ranks, lnc, config)) {
                         assertEquals(lnc, gather.programs());
                         Matrix inp = gather.nextInput();
                         new NormalData(7, fabric.rank()).fill(inp);
@@ -350,7 +347,7 @@ class Sb2sbTest {
                     fabric -> {
                         Matrix inp = Matrix.allocate(arena, DType.FP16, 256, 33);
                         try (Sb2sb<Matrix> gather =
-                                Sb2sb.tiled(
+                                tiled(
                                         fabric,
                                         256,
                                         33,
@@ -446,7 +443,7 @@ class Sb2sbTest {
                 refusal(
                         "is 4096 bytes: expected at most the on-chip capacity of 4095",
                         (f, a) ->
-                                Sb2sb.untiled(
+                                untiled(
                                         f,
                                         64,
                                         32,
@@ -484,6 +481,31 @@ class Sb2sbTest {
                         (f, a) ->
                                 Sb2sb.allgatherSb2sb(
                                         f, zeros(a, 4, 4), all(2), 2, zeros(a, 4, 7))));
+    }
+
+    private static Sb2sb<Matrix> untiled(
+            Fabric world,
+            long h,
+            long w,
+            DType type,
+            ReplicaGroups groups,
+            int tp,
+            Sb2sbConfig config) {
+        return Sb2sb.prepare(
+                Place.HOST, Sb2sbLayout.UNTILED, world, h, w, type, groups, tp, 1, config);
+    }
+
+    private static Sb2sb<Matrix> tiled(
+            Fabric world,
+            long m,
+            long k,
+            DType type,
+            ReplicaGroups groups,
+            int tp,
+            int lnc,
+            Sb2sbConfig config) {
+        return Sb2sb.prepare(
+                Place.HOST, Sb2sbLayout.TILED, world, m, k, type, groups, tp, lnc, config);
     }
 
     private static Matrix zeros(Arena arena, long rows, long cols) {
