@@ -31,7 +31,7 @@ public final class Helion {
 
     /** Collective: a symmetric [rows, cols] on each rank of the group, initially zero. */
     public static HelionShared<Matrix> empty(Fabric group, long rows, long cols, DType dtype) {
-        return HelionChecks.orFail(group, () -> new HelionHostShared(group, rows, cols, dtype));
+        return HelionChecks.orFail(group, () -> new HelionShared.OnHost(group, rows, cols, dtype));
     }
 
     /** Reusable progress for {@code splitsPerRank} chunks of every rank. */
@@ -124,23 +124,28 @@ public final class Helion {
             HelionProgress progress,
             int splitsPerRank,
             Config config) {
-        Matrix gathered =
+        HelionProduct<Matrix, HelionProgress> wanted =
                 HelionChecks.orFail(
                         group,
                         () -> {
                             HelionChecks.sameGroup(group, aShared.group(), "aShared");
                             HelionChecks.inner(aShared.cols(), b, bTransposed);
-                            Matrix out = aOut == null ? freshGathered(aShared) : aOut;
-                            checkGather(out, aShared, splitsPerRank);
-                            HelionChecks.product(c, out, b, bTransposed);
-                            return out;
+                            int words = progress == null ? Integer.MAX_VALUE : progress.size();
+                            aShared.check("aOut", aOut, words, splitsPerRank);
+                            Matrix gathered = aOut == null ? freshGathered(aShared) : aOut;
+                            HelionChecks.allThreads("aOut", gathered.data());
+                            HelionChecks.product(c, gathered, b, bTransposed);
+                            return new HelionProduct<>(
+                                    gathered,
+                                    b,
+                                    bTransposed,
+                                    c,
+                                    progress == null ? progress(group, splitsPerRank) : progress,
+                                    splitsPerRank,
+                                    group.rank(),
+                                    config);
                         });
-        HelionProgress used = progress == null ? progress(group, splitsPerRank) : progress;
-        int rank = group.rank();
-        return overlapped(
-                aShared,
-                new HelionProduct<>(
-                        gathered, b, bTransposed, c, used, splitsPerRank, rank, config));
+        return overlapped(aShared, wanted);
     }
 
     /** Uses a plain, contiguous A, which is first copied into symmetric memory. */
@@ -250,21 +255,10 @@ public final class Helion {
             HelionProgress progress,
             int splitsPerRank,
             long originNs) {
-        checkGather(output, inp, splitsPerRank);
+        inp.check("aOut", output, progress.size(), splitsPerRank);
+        HelionChecks.allThreads("aOut", output.data());
         HelionChecks.sameGroup(inp.group(), progress.group(), "progress");
-        HelionChecks.longEnough(progress.size(), inp.group().size(), splitsPerRank);
         return HelionHostGather.start(output, inp, progress, splitsPerRank, originNs);
-    }
-
-    private static void checkGather(Matrix output, HelionShared<Matrix> inp, int splitsPerRank) {
-        HelionChecks.splits(inp.rows(), inp.cols(), inp.group().size(), splitsPerRank);
-        checkGathered("aOut", output, inp);
-    }
-
-    private static void checkGathered(String name, Matrix gathered, HelionShared<Matrix> shared) {
-        Place.Size shard = Place.HOST.size(shared.local());
-        HelionChecks.gathered(name, Place.HOST.size(gathered), shard, shared.group().size());
-        HelionChecks.allThreads(name, gathered.data());
     }
 
     /**
@@ -320,16 +314,13 @@ public final class Helion {
             HelionProduct<Matrix, HelionProgress> wanted,
             long originNs) {
         Matrix a = wanted.a();
-        int splits = wanted.splitsPerRank();
         HelionProgress progress = wanted.progress();
         HelionChecks.inner(a.cols(), wanted.b(), wanted.bTransposed());
-        checkGathered("a", a, aShared);
+        aShared.check("a", a, progress.size(), wanted.splitsPerRank());
+        HelionChecks.allThreads("a", a.data());
         HelionChecks.product(wanted.c(), a, wanted.b(), wanted.bTransposed());
         HelionChecks.sameGroup(aShared.group(), progress.group(), "progress");
-        int ranks = aShared.group().size();
-        HelionChecks.splits(aShared.rows(), aShared.cols(), ranks, splits);
-        HelionChecks.longEnough(progress.size(), ranks, splits);
-        HelionChecks.rank(wanted.rank(), ranks);
+        HelionChecks.rank(wanted.rank(), aShared.group().size());
         try (Arena arena = Arena.ofShared()) {
             HelionMatmul product = new HelionMatmul(wanted, aShared.rows(), arena);
             product.run(originNs);

@@ -104,20 +104,21 @@ public final class HelionCuda {
                     HelionDeviceShared shared = (HelionDeviceShared) aShared;
                     HelionChecks.sameGroup(group, shared.group(), "aShared");
                     HelionChecks.sameGpu(gpu, shared.gpu());
-                    checkGather(aOut, shared, progress, splitsPerRank);
+                    int words = progress == null ? Integer.MAX_VALUE : progress.size();
+                    shared.check("aOut", aOut, words, splitsPerRank);
                     // Everything is loaded and reserved before the first product can wait on the
                     // GPU.
-                    return new HelionDeviceResult(
-                                    shared,
+                    HelionProduct<DeviceMatrix, DeviceProgress> wanted =
+                            new HelionProduct<>(
+                                    aOut,
                                     b,
                                     bTransposed,
-                                    aOut,
                                     c,
                                     progress,
                                     splitsPerRank,
                                     group.rank(),
-                                    config)
-                            .gatherAndLaunch(splitsPerRank, stream);
+                                    config);
+                    return new HelionDeviceResult(shared, wanted).gatherAndLaunch(stream);
                 });
     }
 
@@ -138,33 +139,11 @@ public final class HelionCuda {
         return HelionChecks.orFail(
                 inp.group(),
                 () -> {
-                    checkGather(output, inp, progress, splitsPerRank);
-                    HelionDeviceShared shared = (HelionDeviceShared) inp;
-                    shared.gather().start(output, progress, splitsPerRank, stream);
-                    return new HelionDeviceGather(shared.gather());
+                    inp.check("aOut", output, progress.size(), splitsPerRank);
+                    ProgressGather copies = ((HelionDeviceShared) inp).gather();
+                    copies.start(output, progress, splitsPerRank, stream);
+                    return copies.running();
                 });
-    }
-
-    private static void checkGather(
-            DeviceMatrix output,
-            HelionShared<DeviceMatrix> inp,
-            DeviceProgress progress,
-            int splits) {
-        int ranks = inp.group().size();
-        HelionChecks.splits(inp.rows(), inp.cols(), ranks, splits);
-        if (output != null) {
-            checkGathered("aOut", output, inp);
-        }
-        if (progress != null) {
-            HelionChecks.longEnough(progress.size(), ranks, splits);
-        }
-    }
-
-    private static void checkGathered(
-            String name, DeviceMatrix gathered, HelionShared<DeviceMatrix> shared) {
-        Place<DeviceMatrix> place = Place.on(((HelionDeviceShared) shared).gpu());
-        Place.Size shard = place.size(shared.local());
-        HelionChecks.gathered(name, place.size(gathered), shard, shared.group().size());
     }
 
     /**
@@ -208,16 +187,12 @@ public final class HelionCuda {
             int rank,
             Helion.Config config,
             GpuStream stream) {
-        int ranks = aShared.group().size();
-        checkGathered("a", a, aShared);
         // Without one, no chunk would ever be reported.
         Objects.requireNonNull(progress, "progress");
-        HelionChecks.splits(aShared.rows(), aShared.cols(), ranks, splitsPerRank);
-        HelionChecks.longEnough(progress.size(), ranks, splitsPerRank);
-        HelionChecks.rank(rank, ranks);
-        HelionDeviceShared shared = (HelionDeviceShared) aShared;
-        return new HelionDeviceResult(
-                        shared, b, bTransposed, a, c, progress, splitsPerRank, rank, config)
-                .launch(stream);
+        aShared.check("a", a, progress.size(), splitsPerRank);
+        HelionChecks.rank(rank, aShared.group().size());
+        HelionProduct<DeviceMatrix, DeviceProgress> wanted =
+                new HelionProduct<>(a, b, bTransposed, c, progress, splitsPerRank, rank, config);
+        return new HelionDeviceResult((HelionDeviceShared) aShared, wanted).launch(stream);
     }
 }

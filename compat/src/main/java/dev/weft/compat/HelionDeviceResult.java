@@ -5,6 +5,8 @@ import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.GpuStream;
 import dev.weft.op.Timeline;
 import dev.weft.tensor.DType;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Optional;
 
 /** A product on the caller's stream, the gather that it waits for, and their memory. */
@@ -15,12 +17,11 @@ final class HelionDeviceResult implements HelionResult<DeviceMatrix> {
     private final DeviceMatrix c;
     private final DeviceProgress progress;
     private final ProgressMatmul product;
+    private final int splits;
 
-    /** Null if the caller supplied it. */
-    private DeviceBuffer aMemory;
+    /** What the caller did not supply. */
+    private final List<DeviceBuffer> own = new ArrayList<>();
 
-    private DeviceBuffer cMemory;
-    private DeviceBuffer words;
     private boolean gathers;
     private boolean closed;
 
@@ -28,78 +29,63 @@ final class HelionDeviceResult implements HelionResult<DeviceMatrix> {
      * Reserves what the caller does not supply; nothing is queued yet. {@link ProgressMatmul}
      * refuses what does not fit.
      *
-     * @param given gathered A; null, like {@code givenC} and {@code givenProgress}, to reserve
-     *     memory for it
+     * @param wanted null for gathered A, the product or the progress, to reserve memory for it
      */
     HelionDeviceResult(
-            HelionDeviceShared shared,
-            DeviceMatrix b,
-            boolean bTransposed,
-            DeviceMatrix given,
-            DeviceMatrix givenC,
-            DeviceProgress givenProgress,
-            int splitsPerRank,
-            int rank,
-            Helion.Config config) {
+            HelionDeviceShared shared, HelionProduct<DeviceMatrix, DeviceProgress> wanted) {
         this.shared = shared;
         shared.gpu().bind();
+        DeviceMatrix b = wanted.b();
         int ranks = shared.group().size();
+        int words = ranks * wanted.splitsPerRank();
         long m = Math.multiplyExact(shared.rows(), (long) ranks);
-        long n = bTransposed ? b.rows() : b.cols();
+        long n = wanted.bTransposed() ? b.rows() : b.cols();
         DType type = DType.promote(shared.dtype(), b.dtype());
-        if (givenC != null) {
-            HelionChecks.product(Place.on(shared.gpu()).size(givenC), m, n, type);
+        if (wanted.c() != null) {
+            HelionChecks.product(shared.place().size(wanted.c()), m, n, type);
         }
         try {
-            if (given == null) {
-                aMemory = take(m * shared.cols() * shared.dtype().bytes());
-            }
-            if (givenC == null) {
-                cMemory = take(m * n * type.bytes());
-            }
-            if (givenProgress == null) {
-                words = take((long) Integer.BYTES * ranks * splitsPerRank);
-            }
-            this.aOut =
-                    given == null ? contiguous(aMemory, shared.dtype(), m, shared.cols()) : given;
-            this.c = givenC == null ? contiguous(cMemory, type, m, n) : givenC;
+            this.aOut = wanted.a() == null ? take(shared.dtype(), m, shared.cols()) : wanted.a();
+            this.c = wanted.c() == null ? take(type, m, n) : wanted.c();
             this.progress =
-                    givenProgress == null
-                            ? new DeviceProgress(words.address(), ranks * splitsPerRank)
-                            : givenProgress;
+                    wanted.progress() == null
+                            ? new DeviceProgress(take((long) Integer.BYTES * words), words)
+                            : wanted.progress();
             this.product =
                     shared.product(
                             new HelionProduct<>(
                                     aOut,
                                     b,
-                                    bTransposed,
+                                    wanted.bTransposed(),
                                     c,
                                     progress,
-                                    splitsPerRank,
-                                    rank,
-                                    config));
+                                    wanted.splitsPerRank(),
+                                    wanted.rank(),
+                                    wanted.config()));
         } catch (RuntimeException | Error e) {
             giveBack();
             throw e;
         }
+        this.splits = wanted.splitsPerRank();
     }
 
-    private DeviceBuffer take(long bytes) {
-        return shared.take(Math.max(1, bytes));
+    private DeviceMatrix take(DType type, long rows, long cols) {
+        return new DeviceMatrix(take(rows * cols * type.bytes()), type, rows, cols, cols);
     }
 
-    private static DeviceMatrix contiguous(DeviceBuffer memory, DType type, long rows, long cols) {
-        return new DeviceMatrix(memory.address(), type, rows, cols, cols);
+    private long take(long bytes) {
+        own.add(shared.take(Math.max(1, bytes)));
+        return own.getLast().address();
     }
 
     /** Queues gather and product; later work on {@code stream} sees all of gathered A. */
-    HelionDeviceResult gatherAndLaunch(int splitsPerRank, GpuStream stream) {
+    HelionDeviceResult gatherAndLaunch(GpuStream stream) {
         gathers = true;
         return queued(
                 stream,
                 () -> {
                     progress.reset(stream);
-                    shared.gather().start(aOut, progress, splitsPerRank, stream);
+                    shared.gather().start(aOut, progress, splits, stream);
                     product.launch(stream);
                     shared.gather().join(stream);
                 });
@@ -159,8 +145,6 @@ final class HelionDeviceResult implements HelionResult<DeviceMatrix> {
     }
 
     private void giveBack() {
-        shared.give(aMemory);
-        shared.give(cMemory);
-        shared.give(words);
+        own.forEach(shared::give);
     }
 }

@@ -34,7 +34,6 @@ final class HelionDeviceShared extends HelionShared<DeviceMatrix> {
 
     /** Collective. */
     HelionDeviceShared(Fabric group, Gpu gpu, long rows, long cols, DType dtype) {
-        HelionChecks.shard(rows, cols);
         super(group, rows, cols, dtype);
         this.gpu = gpu;
         this.buffer = SymmetricBuffer.create(group, gpu, Math.max(1, rows * cols * dtype.bytes()));
@@ -45,6 +44,11 @@ final class HelionDeviceShared extends HelionShared<DeviceMatrix> {
     /** This rank's GPU. */
     Gpu gpu() {
         return gpu;
+    }
+
+    @Override
+    Place<DeviceMatrix> place() {
+        return Place.on(gpu);
     }
 
     ProgressGather gather() {
@@ -76,11 +80,11 @@ final class HelionDeviceShared extends HelionShared<DeviceMatrix> {
         return DeviceBuffer.allocate(bytes);
     }
 
-    /** Keeps memory that a result no longer needs; null for none. */
+    /** Keeps memory that a result no longer needs. */
     void give(DeviceBuffer memory) {
-        if (memory != null && closed) {
+        if (closed) {
             memory.close();
-        } else if (memory != null) {
+        } else {
             idle.add(memory);
         }
     }

@@ -8,6 +8,7 @@ import dev.weft.fabric.Fabric;
 import dev.weft.fabric.FabricException.StallException;
 import dev.weft.ffi.CudaMemory;
 import dev.weft.process.WaitTime;
+import java.util.Optional;
 
 /**
  * Pulls the parts of a symmetric buffer into gathered A by the copy engines, on an urgent stream of
@@ -32,11 +33,6 @@ final class ProgressGather implements AutoCloseable {
         this.from = from;
         gpu.bind();
         this.stream = GpuStream.urgent();
-    }
-
-    /** The rank whose part is pulled in step 0, 1, ...: the successor first, the own one last. */
-    static int source(int rank, int step, int ranks) {
-        return (rank + step + 1) % ranks;
     }
 
     /**
@@ -66,7 +62,7 @@ final class ProgressGather implements AutoCloseable {
     private void pull(DeviceMatrix to, DeviceProgress progress, long partBytes, int splitsPerRank) {
         long chunkBytes = partBytes / splitsPerRank;
         for (int step = 0; step < group.size(); step++) {
-            int source = source(group.rank(), step, group.size());
+            int source = HelionHostGather.source(group.rank(), step, group.size());
             for (int split = 0; split < splitsPerRank; split++) {
                 long at = split * chunkBytes;
                 copy(to.address() + source * partBytes + at, from.address(source) + at, chunkBytes);
@@ -85,11 +81,6 @@ final class ProgressGather implements AutoCloseable {
         } else {
             CudaMemory.copyAsync(to, source, bytes, stream.handle());
         }
-    }
-
-    /** The stream that copies. */
-    GpuStream stream() {
-        return stream;
     }
 
     /** {@code other} continues when every rank's copies are done. */
@@ -111,6 +102,27 @@ final class ProgressGather implements AutoCloseable {
             throw new StallException(
                     self, self, -1, -1, "the copies of all ranks on the GPU", group.deadline());
         }
+    }
+
+    /** The copies under way, whose end does not close this. */
+    HelionGather running() {
+        return new Running(this);
+    }
+
+    private record Running(ProgressGather copies) implements HelionGather {
+
+        @Override
+        public Optional<GpuStream> stream() {
+            return Optional.of(copies.stream);
+        }
+
+        @Override
+        public void await() {
+            copies.await();
+        }
+
+        @Override
+        public void close() {}
     }
 
     /** Waits for the copies under way; while they go on nothing is freed. */

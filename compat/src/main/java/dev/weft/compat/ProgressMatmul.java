@@ -162,7 +162,7 @@ final class ProgressMatmul implements AutoCloseable {
             long shardRows, long k, int ranks, int splits, int rank, int tileRows) {
         List<RowRange> ranges = new ArrayList<>();
         for (int step = 0; step < ranks; step++) {
-            int source = ProgressGather.source(rank, step, ranks);
+            int source = HelionHostGather.source(rank, step, ranks);
             long base = source * shardRows;
             List<Piece> pieces = pieces(base, shardRows, k, splits, source * splits);
             long first = 0;

@@ -192,7 +192,7 @@ class ProgressMatmulTest {
     void partsArePulledFromTheSuccessorOnAndTheOwnOneLast() {
         List<Integer> sources = new ArrayList<>();
         for (int step = 0; step < 4; step++) {
-            sources.add(ProgressGather.source(2, step, 4));
+            sources.add(HelionHostGather.source(2, step, 4));
         }
         assertEquals(List.of(3, 0, 1, 2), sources);
     }
