@@ -10,8 +10,10 @@ import dev.weft.op.Timeline.Kind;
 import java.io.IOException;
 import java.io.Writer;
 import java.math.BigDecimal;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.Collectors;
 
 /**
  * Writes a call as Chrome trace event JSON, which Perfetto and chrome://tracing open: a process for
@@ -24,13 +26,13 @@ public final class TraceJson {
 
     private final CallSpans call;
     private final double flopsPerRow;
-    private final TraceArrows arrows;
+    private final Arrows arrows;
     private final JsonGenerator json;
 
     private TraceJson(CallSpans call, double flopsPerRow, JsonGenerator json) {
         this.call = call;
         this.flopsPerRow = flopsPerRow / call.columnParts();
-        this.arrows = new TraceArrows(call);
+        this.arrows = new Arrows(call);
         this.json = json;
     }
 
@@ -96,10 +98,10 @@ public final class TraceJson {
             Timeline.Span span = spans.get(i);
             boolean last = i == spans.size() - 1;
             slice(span, last ? Long.MAX_VALUE : spans.get(i + 1).startNs(), process, thread);
-            for (TraceArrows.Arrow arrow : arrows.endingAt(number)) {
+            for (Arrows.Arrow arrow : arrows.endingAt(number)) {
                 arrow("f", arrow.id(), span.startNs(), process, thread);
             }
-            for (TraceArrows.Arrow arrow : arrows.beginningAt(number)) {
+            for (Arrows.Arrow arrow : arrows.beginningAt(number)) {
                 arrow("s", arrow.id(), arrow.beginNs(), process, thread);
             }
         }
@@ -182,6 +184,54 @@ public final class TraceJson {
         long ns = span.endNs() - span.startNs();
         if (amount > 0 && ns > 0) {
             json.writeNumberField(field, Math.round(1e3 * amount / ns) / 1e3);
+        }
+    }
+
+    /**
+     * The arrows of a trace, from transfers to what they released. Arrows that seem to point back
+     * in time, because the clocks of hosts differ, are left out.
+     */
+    private static final class Arrows {
+
+        /** Makes an arrow begin inside its slice, whatever a viewer's arithmetic loses. */
+        private static final long HAIR_NS = 4;
+
+        /**
+         * @param from number of the transfer
+         * @param to number of the span that it released
+         * @param beginNs within the transfer, and not after the start of the other span
+         */
+        record Arrow(int id, int from, int to, long beginNs) {}
+
+        private final Map<Integer, List<Arrow>> byEnd;
+        private final Map<Integer, List<Arrow>> byBeginning;
+
+        Arrows(CallSpans call) {
+            SpanDependencies releases = new SpanDependencies(call);
+            // Rows of one call of several say nothing about those of the next.
+            List<Arrow> all = new ArrayList<>();
+            int size = call.calls().isEmpty() ? call.size() : 0;
+            for (int number = 0; number < size; number++) {
+                long endNs = call.span(number).startNs();
+                for (int transfer : releases.releasedBy(number)) {
+                    Timeline.Span span = call.span(transfer);
+                    if (span.startNs() <= endNs) {
+                        long inside = Math.min(span.endNs(), endNs) - HAIR_NS;
+                        long beginNs = Math.max(span.startNs(), inside);
+                        all.add(new Arrow(all.size(), transfer, number, beginNs));
+                    }
+                }
+            }
+            byEnd = all.stream().collect(Collectors.groupingBy(Arrow::to));
+            byBeginning = all.stream().collect(Collectors.groupingBy(Arrow::from));
+        }
+
+        List<Arrow> endingAt(int span) {
+            return byEnd.getOrDefault(span, List.of());
+        }
+
+        List<Arrow> beginningAt(int span) {
+            return byBeginning.getOrDefault(span, List.of());
         }
     }
 }

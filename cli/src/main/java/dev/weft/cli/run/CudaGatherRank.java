@@ -49,7 +49,7 @@ final class CudaGatherRank extends CudaRank {
     }
 
     private CudaAllGatherMatmulBuilder builder(Operators way, String steps) {
-        return way.gatherOnGpu(site.gpu(), group, inputs, steps);
+        return way.gatherOnGpu(site.gpu(), group, inputs.b(), steps);
     }
 
     @Override

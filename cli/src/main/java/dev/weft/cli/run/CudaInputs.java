@@ -1,11 +1,8 @@
 package dev.weft.cli.run;
 
-import dev.weft.cli.data.EpilogueData;
 import dev.weft.cli.data.Operands;
-import dev.weft.cli.data.QuantizedOperands;
 import dev.weft.cli.options.ProblemSpec;
 import dev.weft.cuda.DeviceMatrix;
-import dev.weft.cuda.op.CudaAllGatherMatmulBuilder;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
@@ -17,36 +14,6 @@ import java.util.List;
  * @param b null if it has scales, which an operator reads from the host
  */
 record CudaInputs(DeviceMatrix a, DeviceMatrix b) {
-
-    /**
-     * Gives an operator its Bs.
-     *
-     * @param epilogue null if the product is wanted unchanged
-     */
-    void giveBs(
-            CudaAllGatherMatmulBuilder builder,
-            ProblemSpec problem,
-            Operands operands,
-            int worldRank,
-            String epilogue) {
-        boolean transposed = problem.transposeB();
-        if (operands instanceof QuantizedOperands quantized) {
-            builder.b(quantized.scaledB(worldRank), transposed);
-            return;
-        }
-        int parts = EpilogueData.products(epilogue, operands.b(worldRank), transposed).size();
-        for (int i = 0; i < parts; i++) {
-            builder.b(part(i, parts, transposed), transposed);
-        }
-    }
-
-    /** Some of B's columns; an operator copies them if a kernel cannot read them where they are. */
-    private DeviceMatrix part(int index, int parts, boolean transposed) {
-        long cols = (transposed ? b.rows() : b.cols()) / parts;
-        return transposed
-                ? b.rows(index * cols, cols)
-                : new DeviceMatrix(b.at(0, index * cols), b.dtype(), b.rows(), cols, b.rowPitch());
-    }
 
     static CudaInputs upload(ProblemSpec problem, Operands operands, int worldRank, CudaSite site) {
         if (problem.fp8() != null) {

@@ -150,7 +150,7 @@ public final class CudaRules {
                             execution.rounds());
             try (CudaAllGatherMatmul op =
                     Operators.of(new RunRequest(shape, trial), small, first)
-                            .gatherOnGpu(site.gpu(), null, inputs, null)
+                            .gatherOnGpu(site.gpu(), null, inputs.b(), null)
                             .epilogue(trialEpilogue(execution))
                             .prepare()) {
                 // Their verdicts mean nothing yet; this loads their kernels.

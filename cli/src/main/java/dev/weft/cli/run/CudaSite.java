@@ -73,6 +73,11 @@ public class CudaSite implements AutoCloseable {
         return here;
     }
 
+    /** Columns {@code from} to {@code to} of a matrix, where they are. */
+    static DeviceMatrix columns(DeviceMatrix of, long from, long to) {
+        return new DeviceMatrix(of.at(0, from), of.dtype(), of.rows(), to - from, of.rowPitch());
+    }
+
     /** A copy of the matrix in host memory. */
     public final Matrix get(DeviceMatrix matrix, Arena arena) {
         Matrix host = Matrix.allocate(arena, matrix.dtype(), matrix.rows(), matrix.cols());

@@ -157,21 +157,18 @@ final class CudaSumsRank extends CudaRank {
         if (from == to || a.rows() == 0) {
             return c;
         }
-        DeviceMatrix some = columns(a, from, to);
-        DeviceMatrix side = problem.transposeB() ? columns(b, from, to) : b.rows(from, to - from);
+        DeviceMatrix some = CudaSite.columns(a, from, to);
+        DeviceMatrix bRows =
+                problem.transposeB() ? CudaSite.columns(b, from, to) : b.rows(from, to - from);
         try (CudaAllGatherMatmul alone =
                 CudaAllGatherMatmul.withHostPeers(site.gpu(), 0)
                         .a(Shards.of(a.rows()), a.dtype())
-                        .b(side, problem.transposeB())
+                        .b(bRows, problem.transposeB())
                         .output(DType.FP32)
                         .prepare()) {
             alone.call(some).product().download(c, site.stream());
         }
         return c;
-    }
-
-    private static DeviceMatrix columns(DeviceMatrix of, long from, long to) {
-        return new DeviceMatrix(of.at(0, from), of.dtype(), of.rows(), to - from, of.rowPitch());
     }
 
     private Matrix part(int of, Arena into) {

@@ -5,6 +5,7 @@ import dev.weft.cli.data.Operands;
 import dev.weft.cli.data.QuantizedOperands;
 import dev.weft.cli.options.ProblemSpec;
 import dev.weft.cli.options.RunRequest;
+import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.Gpu;
 import dev.weft.cuda.op.CudaAllGatherMatmul;
 import dev.weft.cuda.op.CudaAllGatherMatmulBuilder;
@@ -105,16 +106,29 @@ record Operators(RunRequest request, Operands operands, int rank, String algorit
      * On a GPU. Gathered A is kept anyway, unless rows are read in place.
      *
      * @param group null if the peers' rows are in host memory
+     * @param b null if it has scales
      * @param steps the steps of an epilogue, which determine the Bs; null if the product is wanted
      *     unchanged
      */
-    CudaAllGatherMatmulBuilder gatherOnGpu(Gpu gpu, Fabric group, CudaInputs inputs, String steps) {
+    CudaAllGatherMatmulBuilder gatherOnGpu(Gpu gpu, Fabric group, DeviceMatrix b, String steps) {
         CudaAllGatherMatmulBuilder builder =
                 gather(
                         group == null
                                 ? CudaAllGatherMatmul.withHostPeers(gpu, 0)
                                 : CudaAllGatherMatmul.on(group, gpu));
-        inputs.giveBs(builder, problem(), operands, rank, steps);
+        boolean transposed = problem().transposeB();
+        if (operands instanceof QuantizedOperands quantized) {
+            builder.b(quantized.scaledB(rank), transposed);
+        } else {
+            // An operator copies columns that a kernel cannot read where they are.
+            long parts = EpilogueData.products(steps, operands.b(rank), transposed).size();
+            long cols = (transposed ? b.rows() : b.cols()) / parts;
+            for (long first = 0; first < parts * cols; first += cols) {
+                builder.b(
+                        transposed ? b.rows(first, cols) : CudaSite.columns(b, first, first + cols),
+                        transposed);
+            }
+        }
         return builder.deadline(request.execution().deadline());
     }
 
