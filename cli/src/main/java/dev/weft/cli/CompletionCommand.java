@@ -120,15 +120,15 @@ final class CompletionCommand extends WeftCommand {
                         (name, command) -> {
                             CommandSpec spec = command.getCommandSpec();
                             if (!spec.usageMessage().hidden()) {
-                                line(script, "__fish_use_subcommand", "-f -a " + name, spec);
+                                line(
+                                        script,
+                                        "__fish_use_subcommand",
+                                        "-f -a " + name,
+                                        spec.usageMessage().description());
                                 spec.options().forEach(option -> line(script, name, option));
                             }
                         });
         return script.toString();
-    }
-
-    private static void line(StringBuilder script, String when, String what, CommandSpec spec) {
-        line(script, when, what, spec.usageMessage().description());
     }
 
     private static void line(StringBuilder script, String command, OptionSpec option) {

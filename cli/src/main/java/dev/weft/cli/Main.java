@@ -127,7 +127,8 @@ public final class Main implements Runnable {
     /** Picocli lets errors through, but a shape that is too large needs no stack trace. */
     public static int execute(CommandLine command, String... arguments) {
         try {
-            // Asked again wherever it matters whether this is a rank, also while an error is told.
+            // Asked again wherever it matters whether this is a rank, also while an error is
+            // reported.
             MpiEnvironment.current();
             return command.execute(arguments);
         } catch (IllegalArgumentException e) {
@@ -230,15 +231,15 @@ public final class Main implements Runnable {
     private static int executionError(Exception failure, CommandLine command) {
         boolean usage =
                 failure instanceof UsageException || failure instanceof IllegalArgumentException;
-        boolean told = RankFailure.tellStarter(failure, usage);
+        boolean reported = RankFailure.tellStarter(failure, usage);
         if (failure instanceof RunFailedException && TerminationSignal.received().isPresent()) {
             // The signal is reported when the process ends; this only followed from it.
             return ExitCode.FAILED;
         }
         PrintWriter err = command.getErr();
-        if (failure instanceof FabricException e && !told) {
+        if (failure instanceof FabricException e && !reported) {
             tellOfRanks(e, err);
-        } else if (!told || !RankFailure.isHeardByStarter()) {
+        } else if (!reported || !RankFailure.isHeardByStarter()) {
             ErrorMessage.print(err, ErrorMessage.of(failure));
         }
         if (failure instanceof RunFailedException e) {

@@ -1,8 +1,10 @@
 package dev.weft.cli.console;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import picocli.CommandLine.Help;
 import picocli.CommandLine.IHelpSectionRenderer;
 import picocli.CommandLine.Model.CommandSpec;
@@ -31,12 +33,9 @@ public record OptionSections(Map<String, String> headings) implements IHelpSecti
             String heading =
                     option.usageHelp() || option.versionHelp()
                             ? "Help"
-                            : headings.entrySet().stream()
-                                    .filter(
-                                            entry ->
-                                                    List.of(option.names())
-                                                            .contains(entry.getKey()))
-                                    .map(Map.Entry::getValue)
+                            : Arrays.stream(option.names())
+                                    .map(headings::get)
+                                    .filter(Objects::nonNull)
                                     .findFirst()
                                     .orElse(null);
             if (heading != null) {

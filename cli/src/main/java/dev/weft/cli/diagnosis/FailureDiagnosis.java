@@ -109,9 +109,9 @@ public final class FailureDiagnosis {
 
     /** What a rank that could not report told its peers, if anything. */
     private String alsoReported() {
-        Optional<RankFailure> told =
+        Optional<RankFailure> known =
                 first(Reason.LOST).isPresent() ? Optional.empty() : first(Reason.PEER_FAILED);
-        return told.map(end -> "; " + end.message()).orElse("");
+        return known.map(end -> "; " + end.message()).orElse("");
     }
 
     private Optional<String> failed() {

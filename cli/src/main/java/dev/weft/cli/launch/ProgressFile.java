@@ -45,6 +45,6 @@ public final class ProgressFile {
     /** Shows what the first rank has reported, if it can be read now. */
     public static void show(Path folder, Progress progress) {
         FILE.readable(folder, 0)
-                .ifPresent(told -> progress.continueWith("measuring", told.done(), told.total()));
+                .ifPresent(now -> progress.continueWith("measuring", now.done(), now.total()));
     }
 }

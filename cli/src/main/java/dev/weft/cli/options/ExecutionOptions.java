@@ -203,7 +203,7 @@ public final class ExecutionOptions {
         boolean gathers = op.equals(ProblemSpec.GATHER);
         boolean cuda = usesGpu(op);
         boolean ascend = gathers && ascend();
-        Order sums = gathers ? noOrder(op) : order(op);
+        Order sums = gathers ? OptionValues.order(op, order, Order.WHOLE) : order(op);
         refuseIf(
                 chunkRows != null && splitsPerRank != null,
                 "--chunk-rows and --splits-per-rank each set the chunk size: give one of them");
@@ -244,21 +244,10 @@ public final class ExecutionOptions {
         return runMode.equals("cuda") || npu && Gpu.unavailable().isEmpty();
     }
 
-    private Order noOrder(String op) {
-        refuseIf(
-                order != null,
-                "--order %s with --op %s, which sums nothing over ranks: expected --op %s or %s",
-                order,
-                op,
-                ProblemSpec.SCATTER,
-                ProblemSpec.ALL);
-        return Order.WHOLE;
-    }
-
     /** The order of sums, which the algorithm must have. */
     private Order order(String op) {
         ReductionWriter reduction = OptionValues.reduction(op, algorithm.label);
-        Order sums = order == null ? reduction.order() : OptionValues.order(order);
+        Order sums = OptionValues.order(op, order, reduction.order());
         refuseIf(
                 reduction != Reduction.AUTO && !reduction.gives(sums),
                 "--algorithm %s with --order %s: it sums in order %s, expected that or --algorithm"

@@ -51,8 +51,23 @@ public final class OptionValues {
         }
     }
 
-    /** The order in which products are summed. */
-    public static Order order(String label) {
+    /**
+     * The order in which products are summed.
+     *
+     * @param label null if none was given
+     * @param otherwise the order then
+     */
+    public static Order order(String op, String label, Order otherwise) {
+        if (label != null && op.equals(ProblemSpec.GATHER)) {
+            throw new UsageException(
+                    "--order %s with --op %s, which sums nothing over ranks: expected --op %s or"
+                            + " %s",
+                    label, op, ProblemSpec.SCATTER, ProblemSpec.ALL);
+        }
+        return label == null ? otherwise : order(label);
+    }
+
+    private static Order order(String label) {
         String known =
                 oneOf("--order", label, ORDERS.stream().map(Order::label).toArray(String[]::new));
         return ORDERS.stream().filter(one -> one.label().equals(known)).findFirst().orElseThrow();

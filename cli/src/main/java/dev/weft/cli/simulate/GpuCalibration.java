@@ -18,7 +18,7 @@ import dev.weft.plan.Shards;
 import dev.weft.sim.Machine;
 import dev.weft.sim.TileEngine;
 import dev.weft.tensor.DType;
-import java.util.Arrays;
+import dev.weft.tune.Quantiles;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
@@ -133,7 +133,7 @@ final class GpuCalibration {
 
     /** Of a product in which every worker has a few tiles, and none more than another. */
     private double tilesUs(DType type, TileShape shape, long k) {
-        return productUs(type, rows(shape), k, cols(shape));
+        return during(type, rows(shape), k, cols(shape), op -> medianUs(op, View.COMPUTE_ONLY));
     }
 
     private static long rows(TileShape shape) {
@@ -184,8 +184,7 @@ final class GpuCalibration {
                     copy.synchronize();
                     ns[round / 2] += (flat ? -1 : 1) * end.nsSince(begin);
                 }
-                Arrays.sort(ns);
-                sum += ns[ROUNDS / 2] / NARROW_ROWS;
+                sum += Quantiles.median(ns) / NARROW_ROWS;
             }
         }
         return Math.max(0, sum / NARROW_BYTES.length);
@@ -203,10 +202,6 @@ final class GpuCalibration {
     private static void copy(
             DeviceBuffer to, PinnedBuffer from, long pitch, long width, long rows, GpuStream on) {
         Copies.copyRows(to.address(), pitch, from.address(), pitch, width, rows, on);
-    }
-
-    private double productUs(DType type, long m, long k, long n) {
-        return during(type, m, k, n, op -> medianUs(op, View.COMPUTE_ONLY));
     }
 
     /** Makes the operator of a product and measures something with it. */
@@ -255,7 +250,6 @@ final class GpuCalibration {
         for (int round = -WARM_UP; round < ROUNDS; round++) {
             us[Math.max(0, round)] = op.callInPlace(view).elapsedNs() / 1e3;
         }
-        Arrays.sort(us);
-        return us[ROUNDS / 2];
+        return Quantiles.median(us);
     }
 }

@@ -10,7 +10,6 @@ import dev.weft.cli.options.LowerCase;
 import dev.weft.cli.options.NumberList;
 import dev.weft.cli.options.OptionValues;
 import dev.weft.cli.options.ProblemOptions;
-import dev.weft.cli.options.ProblemSpec;
 import dev.weft.cli.options.RhsOption;
 import dev.weft.plan.PlanWriter;
 import dev.weft.plan.RankPlan;
@@ -121,7 +120,7 @@ public final class PlanCommand extends WeftCommand {
         new CommandFiles().readsMachine(common.socVersion).writes("--json", json).check();
         Machine machine = common.machine();
         boolean columnSharded = common.columnSharded(rhs, spec.commandLine().getParseResult());
-        Order sums = order();
+        Order sums = OptionValues.order(common.checkedOp(), order, Order.WHOLE);
         if (algorithm != null && !dump) {
             throw new UsageException("--algorithm " + algorithm + ": goes with --dump");
         }
@@ -152,16 +151,6 @@ public final class PlanCommand extends WeftCommand {
         report.print(new Console(out, common.quiet || target.toStandardOutput()));
         target.write(report::writeJson);
         return 0;
-    }
-
-    private Order order() {
-        if (order != null && !common.isSummed()) {
-            throw new UsageException(
-                    "--order %s with --op %s, which sums nothing over ranks: expected --op %s or"
-                            + " %s",
-                    order, common.op, ProblemSpec.SCATTER, ProblemSpec.ALL);
-        }
-        return order == null ? Order.WHOLE : OptionValues.order(order);
     }
 
     private PlanReport.Dump plans(PlanAnswer.Choice best) {

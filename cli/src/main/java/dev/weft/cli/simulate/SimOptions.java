@@ -46,10 +46,14 @@ final class SimOptions {
     @Option(names = "--quiet", description = "Print only errors.")
     boolean quiet;
 
+    String checkedOp() {
+        return OptionValues.oneOf(
+                "--op", op, ProblemSpec.GATHER, ProblemSpec.SCATTER, ProblemSpec.ALL);
+    }
+
     /** Whether products are summed over ranks. */
     boolean isSummed() {
-        OptionValues.oneOf("--op", op, ProblemSpec.GATHER, ProblemSpec.SCATTER, ProblemSpec.ALL);
-        return !op.equals(ProblemSpec.GATHER);
+        return !checkedOp().equals(ProblemSpec.GATHER);
     }
 
     /** Refuses {@code --rhs} if every rank has rows of B. */

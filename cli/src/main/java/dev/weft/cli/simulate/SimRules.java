@@ -95,8 +95,8 @@ public final class SimRules {
         if (op.equals(ProblemSpec.GATHER)) {
             return problem;
         }
-        Shards inner = Shards.even(problem.k(), problem.shards().ranks());
-        return problem.summed(new Sums(inner, op.equals(ProblemSpec.ALL), order));
+        Shards kParts = Shards.even(problem.k(), problem.shards().ranks());
+        return problem.summed(new Sums(kParts, op.equals(ProblemSpec.ALL), order));
     }
 
     /** What the ranks have of B, in the words of records. */

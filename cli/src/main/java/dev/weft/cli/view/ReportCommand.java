@@ -2,7 +2,7 @@ package dev.weft.cli.view;
 
 import dev.weft.cli.console.Console;
 import dev.weft.cli.console.UsageException;
-import dev.weft.cli.console.Version;
+import dev.weft.cli.console.WeftCommand;
 import dev.weft.cli.data.CommandFiles;
 import dev.weft.cli.options.OptionValues;
 import dev.weft.cli.options.ReportOptions;
@@ -18,22 +18,16 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
-import java.util.concurrent.Callable;
 import java.util.concurrent.CountDownLatch;
 import java.util.function.Supplier;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
-import picocli.CommandLine.Spec;
 
 /** {@code weft report}: pages and traces from records. */
 @Command(
         name = "report",
-        mixinStandardHelpOptions = true,
-        versionProvider = Version.class,
-        sortOptions = false,
         description =
                 "Makes a page from a run record: timeline, views, links and what to try"
                         + " next. Several run records give a comparison, a sweep record its curves,"
@@ -51,11 +45,9 @@ import picocli.CommandLine.Spec;
             "",
             "Exit codes: 0 done, 1 failed, 2 wrong usage or no such record."
         })
-public final class ReportCommand implements Callable<Integer> {
+public final class ReportCommand extends WeftCommand {
 
     private static final String JSON = ".json";
-
-    @Spec CommandSpec spec;
 
     @Parameters(
             arity = "1..*",
@@ -103,7 +95,7 @@ public final class ReportCommand implements Callable<Integer> {
         CommandFiles all = new CommandFiles().writes(reports);
         records.forEach(file -> all.reads("the record", file.toString()));
         all.check();
-        Console console = new Console(spec.commandLine().getOut(), quiet);
+        Console console = console(quiet);
         Supplier<PageServer.Edition> editions;
         if (watch) {
             editions = new RecordWatch(records)::edition;
@@ -205,8 +197,8 @@ public final class ReportCommand implements Callable<Integer> {
 
     private int serve(Supplier<PageServer.Edition> editions) throws InterruptedException {
         try (PageServer server = new PageServer(port, editions)) {
-            spec.commandLine().getOut().println(server.address());
-            if (spec.commandLine().getOut().checkError()) {
+            out().println(server.address());
+            if (out().checkError()) {
                 // Nobody knows the address; the reason is printed at the end.
                 return 0;
             }
