@@ -22,13 +22,6 @@ public record Samples(List<Double> us) {
         return new Samples(Arrays.stream(ns).mapToObj(value -> value / 1e3).toList());
     }
 
-    /** Samples of rounds that end with the slowest rank; each array has one rank's times. */
-    public static Samples ofSlowest(List<long[]> ranksNs) {
-        long[] slowest = ranksNs.getFirst().clone();
-        ranksNs.forEach(one -> Arrays.setAll(slowest, i -> Math.max(slowest[i], one[i])));
-        return ofNs(slowest);
-    }
-
     public double median() {
         return Quantiles.median(values());
     }

@@ -16,38 +16,22 @@ public final class Explanation {
 
     private Explanation() {}
 
-    /** A plan that auto considered, from {@link Operator.Candidate}. */
-    public record Tried(
-            String algorithm,
-            int chunksPerSource,
-            double predictedNs,
-            double measuredNs,
-            boolean chosen) {
-
-        static Tried of(Operator.Candidate candidate) {
-            return new Tried(
-                    candidate.algorithm().label(),
-                    candidate.chunksPerSource(),
-                    candidate.predictedNs(),
-                    candidate.measuredNs(),
-                    candidate.chosen());
+    /** What auto considered, in the order given; empty if it considered nothing. */
+    static List<String> table(List<Operator.Candidate> candidates) {
+        if (candidates.isEmpty()) {
+            return List.of();
         }
-    }
-
-    /** Prints the candidates, in the order given. */
-    static void print(List<Tried> candidates, Console console) {
         TextTable table = new TextTable("algorithm", "chunks", "predicted ms", "measured ms", "");
-        for (Tried candidate : candidates) {
+        for (Operator.Candidate candidate : candidates) {
             int chunks = candidate.chunksPerSource();
             table.row(
-                    candidate.algorithm(),
+                    candidate.algorithm().label(),
                     chunks == 0 ? "-" : Integer.toString(chunks),
                     ms(candidate.predictedNs()),
                     ms(candidate.measuredNs()),
                     candidate.chosen() ? "<- taken" : "");
         }
-        console.info("Candidates (chunks are per source):");
-        table.lines().forEach(line -> console.print("  " + line));
+        return table.lines();
     }
 
     private static String ms(double ns) {
@@ -63,9 +47,16 @@ public final class Explanation {
         return lines;
     }
 
-    /** Prints such lines. */
-    static void plans(List<String> lines, Console console) {
-        console.info("The plan of all ranks:");
-        lines.forEach(line -> console.print("  " + line));
+    /** Prints such plans and tables, each if it has lines. */
+    static void print(List<String> plans, List<String> candidates, Console console) {
+        print("The plan of all ranks:", plans, console);
+        print("Candidates (chunks are per source):", candidates, console);
+    }
+
+    private static void print(String heading, List<String> lines, Console console) {
+        if (!lines.isEmpty()) {
+            console.info(heading);
+            lines.forEach(line -> console.print("  " + line));
+        }
     }
 }

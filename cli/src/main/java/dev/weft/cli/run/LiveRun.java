@@ -36,8 +36,8 @@ final class LiveRun implements RoundListener {
     @Override
     public synchronized void round(int rank, RankReport soFar) {
         reports.put(rank, soFar);
-        int rounds = soFar.times().rounds();
-        boolean alike = reports.values().stream().allMatch(one -> one.times().rounds() == rounds);
+        int rounds = soFar.times().size();
+        boolean alike = reports.values().stream().allMatch(one -> one.times().size() == rounds);
         boolean some = reports.keySet().stream().anyMatch(one -> !request.problem().sitsOut(one));
         // Timelines of different calls do not belong in one picture.
         if (reports.size() == reporters && alike && some) {

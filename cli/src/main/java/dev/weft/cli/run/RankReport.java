@@ -18,7 +18,7 @@ import java.util.Objects;
  * @param keptWithinBound whether it kept to the float64 bound; checked only if its bits differ and
  *     the engine allows that; on a GPU, whether every element of the measured one, and of the other
  *     if it differs, was within the bound of plain sums on the device
- * @param candidates what auto considered; empty if the algorithm was requested
+ * @param candidates a table of what auto considered; empty if the algorithm was requested
  * @param plans what the ranks of the first group did, for {@code --explain}; empty on other ranks
  *     and in gathers
  */
@@ -29,11 +29,11 @@ public record RankReport(
         int computeWorkers,
         int lanes,
         long chunkRows,
-        ViewTimes times,
+        List<RoundTimes> times,
         boolean gatheredExact,
         boolean keptEqual,
         boolean keptWithinBound,
-        List<Explanation.Tried> candidates,
+        List<String> candidates,
         List<String> plans,
         Timeline timeline) {
 
@@ -71,7 +71,7 @@ public record RankReport(
                 gatheredExact,
                 keptEqual,
                 keptWithinBound,
-                fused.candidates().stream().map(Explanation.Tried::of).toList(),
+                Explanation.table(fused.candidates()),
                 plans,
                 measured.timeline());
     }

@@ -16,11 +16,11 @@ import dev.weft.report.Views;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
-import java.util.function.Function;
 import java.util.function.IntToLongFunction;
+import java.util.function.ToLongFunction;
 import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 
 /** Makes a run record from what the ranks reported, or what was predicted. */
 public final class Records {
@@ -197,60 +197,64 @@ public final class Records {
                 first.computeWorkers(),
                 first.lanes(),
                 reports.stream()
-                        .mapToDouble(report -> report.times().progressCores())
+                        .mapToDouble(Records::progressCores)
                         .filter(cores -> !Double.isNaN(cores))
                         .max()
                         .orElse(Double.NaN),
                 execution.rounds().warmup(),
-                first.times().rounds(),
+                first.times().size(),
                 order);
+    }
+
+    /** How many cores the fabric's own thread used; NaN if it has none. */
+    private static double progressCores(RankReport report) {
+        double used = report.times().stream().mapToDouble(RoundTimes::progressCpu).sum();
+        double called = report.times().stream().mapToDouble(RoundTimes::pipelined).sum();
+        return used == 0 ? Double.NaN : used / called;
     }
 
     /** The slowest rank's times of every round; a call's two parts are of the same rank. */
     private static Views views(List<RankReport> reports, boolean summed) {
-        Samples sequential = slowest(reports, ViewTimes::sequential);
+        Samples sequential = slowest(reports, RoundTimes::sequential);
         // A rank that has multiplied waits for the others before anything is reduced.
-        Samples product =
-                summed
-                        ? slowest(reports, Records::sequentialProductNs)
-                        : sequential.minus(gatherOfSlowest(reports));
+        Samples product = slowest(reports, times -> times.sequential() - times.exchange());
+        Samples gather = byRound(reports, RoundTimes::sequential, RoundTimes::exchange);
+        boolean ofExample = reports.getFirst().times().getFirst().baseline() >= 0;
         return new Views(
-                slowest(reports, ViewTimes::computeOnly),
-                slowest(reports, ViewTimes::commOnly),
+                slowest(reports, RoundTimes::computeOnly),
+                slowest(reports, RoundTimes::commOnly),
                 sequential,
-                summed ? sequential.minus(product) : gatherOfSlowest(reports),
-                product,
-                slowest(reports, ViewTimes::pipelined),
+                summed ? sequential.minus(product) : gather,
+                summed ? product : sequential.minus(gather),
+                slowest(reports, RoundTimes::pipelined),
                 false,
-                reports.getFirst().times().baseline().length == 0
-                        ? null
-                        : slowest(reports, ViewTimes::baseline));
+                ofExample ? slowest(reports, RoundTimes::baseline) : null);
     }
 
-    /** The gather of the rank whose sequential call was the slowest, round by round. */
-    private static Samples gatherOfSlowest(List<RankReport> reports) {
-        long[] gather = reports.getFirst().times().sequentialGather().clone();
-        long[] slowest = reports.getFirst().times().sequential().clone();
-        for (RankReport report : reports) {
-            ViewTimes times = report.times();
-            for (int round = 0; round < gather.length; round++) {
-                if (times.sequential()[round] > slowest[round]) {
-                    slowest[round] = times.sequential()[round];
-                    gather[round] = times.sequentialGather()[round];
-                }
-            }
-        }
-        return Samples.ofNs(gather);
+    private static Samples slowest(List<RankReport> reports, ToLongFunction<RoundTimes> view) {
+        return byRound(reports, view, view);
     }
 
-    private static long[] sequentialProductNs(ViewTimes times) {
-        long[] product = times.sequential().clone();
-        Arrays.setAll(product, i -> product[i] - times.sequentialGather()[i]);
-        return product;
-    }
-
-    private static Samples slowest(List<RankReport> reports, Function<ViewTimes, long[]> view) {
-        return Samples.ofSlowest(reports.stream().map(RankReport::times).map(view).toList());
+    /** A view of the rank whose {@code by} was the longest, round by round. */
+    private static Samples byRound(
+            List<RankReport> reports,
+            ToLongFunction<RoundTimes> by,
+            ToLongFunction<RoundTimes> view) {
+        return Samples.ofNs(
+                IntStream.range(0, reports.getFirst().times().size())
+                        .mapToObj(
+                                round ->
+                                        reports.stream()
+                                                .map(report -> report.times().get(round))
+                                                .reduce(
+                                                        (a, b) ->
+                                                                by.applyAsLong(b)
+                                                                                > by.applyAsLong(a)
+                                                                        ? b
+                                                                        : a)
+                                                .orElseThrow())
+                        .mapToLong(view)
+                        .toArray());
     }
 
     /** This process. */

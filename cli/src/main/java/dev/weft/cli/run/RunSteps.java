@@ -192,14 +192,9 @@ record RunSteps(
         if (!options.explain) {
             return;
         }
-        if (!report.plans().isEmpty()) {
-            Explanation.plans(report.plans(), console);
-        }
-        if (!report.candidates().isEmpty()) {
-            Explanation.print(report.candidates(), console);
-        } else {
-            console.info(
-                    "Nothing was chosen: --algorithm " + report.algorithm() + " was asked for");
+        Explanation.print(report.plans(), report.candidates(), console);
+        if (report.candidates().isEmpty()) {
+            console.info("Nothing was chosen: --algorithm %s was asked for", report.algorithm());
         }
     }
 

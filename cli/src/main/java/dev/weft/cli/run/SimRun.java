@@ -217,22 +217,19 @@ final class SimRun {
 
     private void explain(PricedGroups.Priced priced, RunRequest request, Console console) {
         Candidate chosen = priced.chosen();
-        if (!request.problem().gathers()) {
-            List<String> lines = StepPlan.describe(priced.search().steps(chosen));
-            Explanation.plans(Explanation.first(lines), console);
-        }
+        List<String> plans =
+                request.problem().gathers()
+                        ? List.of()
+                        : Explanation.first(StepPlan.describe(priced.search().steps(chosen)));
         List<Candidate> all = new ArrayList<>(candidates(priced.search()));
         if (all.stream().noneMatch(chosen::isPlannedAs)) {
             all.add(priced.search().priced(chosen));
             all.sort(Comparator.comparingDouble(Candidate::predictedNs));
         }
         all.replaceAll(one -> one.asChosen(one.isPlannedAs(chosen)));
-        Explanation.print(
-                all.stream()
-                        .map(dev.weft.op.Operator.Candidate::of)
-                        .map(Explanation.Tried::of)
-                        .toList(),
-                console);
+        List<String> table =
+                Explanation.table(all.stream().map(dev.weft.op.Operator.Candidate::of).toList());
+        Explanation.print(plans, table, console);
     }
 
     /** Runs the chosen plan on the CPU, once. */

@@ -8,9 +8,10 @@ import dev.weft.op.Result;
 import dev.weft.op.Timeline;
 import dev.weft.report.Samples;
 import dev.weft.tune.Quantiles;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 import java.util.function.Consumer;
-import java.util.stream.DoubleStream;
 
 /**
  * Measures the views of a problem on one rank. They alternate, so that a disturbance of the machine
@@ -66,7 +67,7 @@ public record ViewRounds(
     }
 
     /** The times of all rounds, and what the pipelined call nearest to the median did. */
-    public record Measured(ViewTimes times, Timeline timeline) {}
+    public record Measured(List<RoundTimes> times, Timeline timeline) {}
 
     /** The calls of an operator that has its shard in place. */
     public static Calls of(Operator<?> fused) {
@@ -97,8 +98,8 @@ public record ViewRounds(
      */
     public Measured measure(Calls calls, Operator<?> sequential, Consumer<Measured> listener) {
         int least = iterations > 0 ? iterations : LEAST;
-        ViewTimes times = ViewTimes.of(iterations > 0 ? iterations : MOST, ofExample);
-        Slowest slowest = new Slowest(new double[times.rounds()], new long[times.rounds()]);
+        List<RoundTimes> times = new ArrayList<>();
+        Slowest slowest = new Slowest(new ArrayList<>(), new ArrayList<>());
         Timeline[] timelines = new Timeline[KEPT];
         int kept = KEPT;
         long reportedNs = System.nanoTime();
@@ -106,17 +107,17 @@ public record ViewRounds(
         long beganNs = reportedNs;
         int done = 0;
         progress.begin("measuring", warmup + least);
-        for (int round = 0; done < least || isMore(slowest, done, moreSinceNs, beganNs); round++) {
+        for (int round = 0; done < least || isMore(slowest, moreSinceNs, beganNs); round++) {
             beganNs = System.nanoTime();
-            // Warm-up rounds go to the first sample, which the first measured round overwrites.
-            long originNs = measure(calls, sequential, times, done);
+            Round one = round(calls, sequential);
             if (round < warmup) {
                 progress.advance(round + 1);
                 continue;
             }
-            slowest.sequential[done] = slowest(times.sequential()[done]);
-            slowest.pipelined[done] = slowest(times.pipelined()[done]);
-            Timeline timeline = calls.timeline().since(originNs);
+            times.add(one.times());
+            slowest.sequential.add((double) slowest(one.times().sequential()));
+            slowest.pipelined.add((double) slowest(one.times().pipelined()));
+            Timeline timeline = calls.timeline().since(one.originNs());
             if (done == 0) {
                 kept = kept(timeline);
             }
@@ -124,7 +125,7 @@ public record ViewRounds(
             done++;
             if (listener != null && isTime(reportedNs)) {
                 reportedNs = System.nanoTime();
-                listener.accept(new Measured(times.first(done), timeline));
+                listener.accept(new Measured(List.copyOf(times), timeline));
             }
             if (done < least) {
                 progress.advance(round + 1);
@@ -136,68 +137,72 @@ public record ViewRounds(
             }
         }
         progress.end();
-        int nearest = nearestToMedian(Arrays.copyOf(slowest.pipelined, done), kept);
-        return new Measured(times.first(done), timelines[nearest % kept]);
+        long[] pipelined = slowest.pipelined.stream().mapToLong(Double::longValue).toArray();
+        int nearest = nearestToMedian(pipelined, kept);
+        return new Measured(List.copyOf(times), timelines[nearest % kept]);
     }
 
     /** The slowest rank's times of each round, which all ranks know. */
-    private record Slowest(double[] sequential, long[] pipelined) {
+    private record Slowest(List<Double> sequential, List<Double> pipelined) {
 
         /** How far the share that overlap saves may be off. */
-        double noise(int rounds) {
-            Samples gatherFirst = samples(Arrays.stream(sequential, 0, rounds));
-            Samples overlapped = samples(Arrays.stream(pipelined, 0, rounds).asDoubleStream());
-            return overlapped.noiseOver(gatherFirst);
-        }
-
-        private static Samples samples(DoubleStream times) {
-            return new Samples(times.boxed().toList());
+        double noise() {
+            return new Samples(pipelined).noiseOver(new Samples(sequential));
         }
     }
 
-    /** Measures one round; returns the time that its timeline is to start from. */
-    private long measure(Calls calls, Operator<?> sequential, ViewTimes times, int at) {
+    /**
+     * @param originNs the time that its timeline is to start from
+     */
+    private record Round(RoundTimes times, long originNs) {}
+
+    private Round round(Calls calls, Operator<?> sequential) {
         RankSite.barrier(world);
-        times.computeOnly()[at] = calls.fusedNs(View.COMPUTE_ONLY);
+        long computeOnly = calls.fusedNs(View.COMPUTE_ONLY);
         RankSite.barrier(world);
-        times.commOnly()[at] = calls.fusedNs(View.COMM_ONLY);
+        long commOnly = calls.fusedNs(View.COMM_ONLY);
         RankSite.barrier(world);
         long releasedNs = System.nanoTime();
         long cpuNs = ownCpuNs();
-        Result<?> gatherThenProduct = sequential.callInPlace(View.PIPELINED);
-        times.sequential()[at] = gatherThenProduct.elapsedNs();
-        times.sequentialGather()[at] = gatherThenProduct.gatherNs();
+        Result<?> unfused = sequential.callInPlace(View.PIPELINED);
+        long sequentialNs = unfused.elapsedNs();
+        long exchangeNs = unfused.gatherNs();
         if (ofExample) {
-            times.baseline()[at] = times.sequential()[at];
             RankSite.barrier(world);
-            times.sequentialGather()[at] = calls.fusedNs(View.COMM_ONLY);
-            times.sequential()[at] =
-                    times.sequentialGather()[at] + calls.fusedNs(View.COMPUTE_ONLY);
+            exchangeNs = calls.fusedNs(View.COMM_ONLY);
+            sequentialNs = exchangeNs + calls.fusedNs(View.COMPUTE_ONLY);
         }
-        if (!ofExample && calls.areOf(sequential)) {
-            times.pipelined()[at] = times.sequential()[at];
-            RankSite.barrier(world);
-        } else {
-            RankSite.barrier(world);
+        long pipelined = sequentialNs;
+        RankSite.barrier(world);
+        if (ofExample || !calls.areOf(sequential)) {
             releasedNs = System.nanoTime();
             cpuNs = ownCpuNs();
-            times.pipelined()[at] = calls.fusedNs(View.PIPELINED);
+            pipelined = calls.fusedNs(View.PIPELINED);
         }
-        times.progressCpu()[at] = ownCpuNs() - cpuNs;
+        RoundTimes times =
+                new RoundTimes(
+                        computeOnly,
+                        commOnly,
+                        sequentialNs,
+                        exchangeNs,
+                        pipelined,
+                        ofExample ? unfused.elapsedNs() : -1,
+                        ownCpuNs() - cpuNs);
         // Clocks of different hosts have nothing in common but the barrier before.
-        return world == null || world.sharesMemory() ? 0 : releasedNs;
+        return new Round(times, world == null || world.sharesMemory() ? 0 : releasedNs);
     }
 
     /**
      * Whether another round is measured although there are enough: if nobody has given their
      * number, the first rank decides for all. Collective.
      */
-    private boolean isMore(Slowest slowest, int done, long sinceNs, long roundBeganNs) {
+    private boolean isMore(Slowest slowest, long sinceNs, long roundBeganNs) {
         if (iterations > 0) {
             return false;
         }
         long now = System.nanoTime();
-        boolean more = isMore(done, slowest.noise(done), now - sinceNs + (now - roundBeganNs));
+        long spentNs = now - sinceNs + (now - roundBeganNs);
+        boolean more = isMore(slowest.pipelined.size(), slowest.noise(), spentNs);
         return world == null ? more : world.exchange(more ? 1 : 0)[0] == 1;
     }
 

@@ -34,6 +34,7 @@ import java.util.TreeSet;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.LongStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import picocli.CommandLine;
@@ -190,9 +191,11 @@ class LivePageTest {
      * @param startNs when the call of its timeline began
      */
     private static RankReport report(int rank, int rounds, long startNs) {
-        long[] ns = new long[rounds];
-        Arrays.setAll(ns, i -> 1_000_000L * (i + 1));
-        long[] gatherNs = Arrays.stream(ns).map(each -> each / 4).toArray();
+        List<RoundTimes> times =
+                LongStream.rangeClosed(1, rounds)
+                        .map(i -> 1_000_000 * i)
+                        .mapToObj(ns -> new RoundTimes(ns, ns, ns, ns / 4, ns, -1, 0))
+                        .toList();
         int peer = 1 - rank;
         Timeline timeline =
                 new Timeline(
@@ -221,7 +224,7 @@ class LivePageTest {
                 1,
                 1,
                 32,
-                new ViewTimes(ns, ns, ns, gatherNs, ns, new long[0], new long[rounds]),
+                times,
                 false,
                 false,
                 false,
@@ -330,7 +333,7 @@ class LivePageTest {
     @Test
     void ranksInProcessesTellByFiles() throws IOException {
         RecordBytes.write(report(1, 4), folder.resolve("live-1"));
-        assertEquals(4, RankReport.LIVE.take(folder, 1).orElseThrow().times().rounds());
+        assertEquals(4, RankReport.LIVE.take(folder, 1).orElseThrow().times().size());
         assertTrue(RankReport.LIVE.take(folder, 1).isEmpty(), "each once");
         assertTrue(RankReport.LIVE.take(folder, 0).isEmpty());
         assertFalse(Files.exists(folder.resolve("live-1")));

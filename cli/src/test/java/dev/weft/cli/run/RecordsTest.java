@@ -14,6 +14,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
+import java.util.stream.IntStream;
 import java.util.stream.LongStream;
 import org.junit.jupiter.api.Test;
 
@@ -23,7 +24,7 @@ class RecordsTest {
     private static final double EPSILON = 1e-9;
 
     /** Ranks' times of each round: sequential, its gather, and pipelined. */
-    private static RunRecord record(String op, List<ViewTimes> ranks) {
+    private static RunRecord record(String op, List<List<RoundTimes>> ranks) {
         int count = ranks.size();
         List<RankReport> reports =
                 ranks.stream()
@@ -76,10 +77,19 @@ class RecordsTest {
                 null);
     }
 
-    private static ViewTimes times(long[] sequential, long[] gather, long[] pipelined) {
-        long[] none = new long[pipelined.length];
-        return new ViewTimes(
-                pipelined, pipelined, sequential, gather, pipelined, new long[0], none);
+    private static List<RoundTimes> times(long[] sequential, long[] gather, long[] pipelined) {
+        return IntStream.range(0, pipelined.length)
+                .mapToObj(
+                        i ->
+                                new RoundTimes(
+                                        pipelined[i],
+                                        pipelined[i],
+                                        sequential[i],
+                                        gather[i],
+                                        pipelined[i],
+                                        -1,
+                                        0))
+                .toList();
     }
 
     private static long[] same(long ns) {
@@ -126,7 +136,7 @@ class RecordsTest {
         long gather = 1 + random.nextInt(1000_000);
         long product = 1 + random.nextInt(1000_000);
         long pipelined = 1 + random.nextLong(2 * (gather + product));
-        List<ViewTimes> ranks = new ArrayList<>();
+        List<List<RoundTimes>> ranks = new ArrayList<>();
         for (int rank = 0; rank < 1 + random.nextInt(4); rank++) {
             long[] gathers =
                     LongStream.generate(() -> vary(gather, noise, random)).limit(rounds).toArray();

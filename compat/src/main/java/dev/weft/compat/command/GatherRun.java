@@ -2,7 +2,7 @@ package dev.weft.compat.command;
 
 import dev.weft.cli.console.Progress;
 import dev.weft.cli.run.RankReport;
-import dev.weft.cli.run.ViewTimes;
+import dev.weft.cli.run.RoundTimes;
 import dev.weft.compat.Sb2sb;
 import dev.weft.compat.Sb2sbConfig;
 import dev.weft.compat.Sb2sbLayout;
@@ -16,6 +16,7 @@ import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import dev.weft.tensor.data.NormalData;
 import java.lang.foreign.Arena;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 
@@ -73,7 +74,7 @@ record GatherRun(
         }
         M inp = site.put(input(world, seed));
         Runnable copy = site.plainCopy(receivedBytes(tp), arena);
-        ViewTimes times = ViewTimes.of(iterations);
+        List<RoundTimes> times = new ArrayList<>();
         M out = null;
         for (int round = -warmup; round < iterations; round++) {
             world.barrier();
@@ -85,9 +86,7 @@ record GatherRun(
             copy.run();
             long copied = wall(world, start, System.nanoTime());
             if (round >= 0) {
-                times.commOnly()[round] = gathered;
-                times.pipelined()[round] = gathered;
-                times.sequential()[round] = copied;
+                times.add(new RoundTimes(0, gathered, copied, 0, gathered, -1, 0));
             }
             progress.advance(FIRST_CALLS + warmup + round + 1);
         }

@@ -1,7 +1,7 @@
 package dev.weft.compat.command;
 
 import dev.weft.cli.run.RankReport;
-import dev.weft.cli.run.ViewTimes;
+import dev.weft.cli.run.RoundTimes;
 import dev.weft.fabric.ReplicaGroups;
 import dev.weft.gemm.Float64Oracle;
 import dev.weft.op.Timeline;
@@ -48,7 +48,7 @@ record Products(Matrix a, Matrix b, Matrix c, Matrix unfused) {
                         1,
                         1,
                         1,
-                        ViewTimes.of(1),
+                        List.of(new RoundTimes(0, 0, 0, 0, 0, -1, 0)),
                         exact,
                         true,
                         true,

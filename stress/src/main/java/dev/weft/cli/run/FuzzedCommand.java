@@ -40,7 +40,6 @@ public final class FuzzedCommand {
         Timeline.Span moved =
                 new Timeline.Span(Timeline.Kind.TRANSFER, 1, 1, 0, 2, 0, 8, 128, 10, 20);
         Timeline.Span multiplied = Timeline.Span.local(Timeline.Kind.COMPUTE, 0, 0, 0, 8, 20, 40);
-        long[] ns = {5, 6};
         return RecordBytes.of(
                 new RankReport(
                         "ring",
@@ -49,11 +48,11 @@ public final class FuzzedCommand {
                         1,
                         1,
                         8,
-                        new ViewTimes(ns, ns, ns, new long[] {1, 2}, ns, ns, new long[2]),
+                        List.of(new RoundTimes(5, 5, 5, 1, 5, 5, 0)),
                         true,
                         true,
                         false,
-                        List.of(new Explanation.Tried("ring", 4, 1e3, Double.NaN, true)),
+                        List.of("a candidate"),
                         List.of("a plan"),
                         new Timeline(
                                 0,
