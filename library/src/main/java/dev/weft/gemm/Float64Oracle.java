@@ -38,7 +38,7 @@ public record Float64Oracle(Matrix a, Matrix b, boolean transposed, Loss more) {
         }
     }
 
-    private long n() {
+    long n() {
         return transposed ? b.rows() : b.cols();
     }
 
@@ -107,7 +107,7 @@ public record Float64Oracle(Matrix a, Matrix b, boolean transposed, Loss more) {
     private Float64Tile tile(long number, long rows, LongUnaryOperator rowAt) {
         long index = number / colTiles() * Float64Tile.ROWS;
         long col = number % colTiles() * Float64Tile.COLS;
-        return new Float64Tile(a, b, transposed, rows, rowAt, index, n(), col);
+        return new Float64Tile(this, rows, rowAt, index, col);
     }
 
     private long colTiles() {
@@ -120,7 +120,7 @@ public record Float64Oracle(Matrix a, Matrix b, boolean transposed, Loss more) {
         return Float64Tile.ROWS * Math.ceilDiv(wantedTiles, Math.max(1, colTiles()));
     }
 
-    private boolean operandsShared() {
+    boolean operandsShared() {
         return shared(a) && shared(b);
     }
 
@@ -129,7 +129,7 @@ public record Float64Oracle(Matrix a, Matrix b, boolean transposed, Loss more) {
         return matrix.data().isAccessibleBy(new Thread());
     }
 
-    private void requireShape(Matrix c) {
+    void requireShape(Matrix c) {
         if (c.rows() != a.rows() || c.cols() != n()) {
             throw new IllegalArgumentException(
                     "C " + c.describe() + " is not the product's [" + a.rows() + ", " + n() + "]");

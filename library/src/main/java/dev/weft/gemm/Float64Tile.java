@@ -38,22 +38,19 @@ final class Float64Tile {
     private final double[][] magnitudes;
 
     Float64Tile(
-            Matrix a,
-            Matrix b,
-            boolean transposed,
+            Float64Oracle product,
             long allRows,
             LongUnaryOperator rowAt,
             long firstIndex,
-            long allCols,
             long firstCol) {
-        this.a = a;
-        this.b = b;
-        this.transposed = transposed;
+        this.a = product.a();
+        this.b = product.b();
+        this.transposed = product.transposed();
         this.rowAt = rowAt;
         this.firstIndex = firstIndex;
         this.firstCol = firstCol;
         this.rows = (int) Math.min(ROWS, allRows - firstIndex);
-        this.cols = (int) Math.min(COLS, allCols - firstCol);
+        this.cols = (int) Math.min(COLS, product.n() - firstCol);
         this.aRows = new double[rows * DEPTH];
         this.bRows = new double[DEPTH][cols];
         this.products = new double[rows][cols];

@@ -52,83 +52,48 @@ public final class Freivalds {
     private static final Result NOTHING = new Result(0, -1, 0);
 
     private final Matrix a;
-    private final Matrix b;
-    private final boolean transposed;
+    private final Float64Oracle product;
     private final Matrix c;
     private final long n;
     private final long seed;
-    private final Loss more;
-    private final LongPredicate wanted;
     private final double[][] signedB;
     private final double deviations;
 
-    private Freivalds(
-            Matrix a,
-            Matrix b,
-            boolean transposed,
-            Matrix c,
-            int rounds,
-            long seed,
-            Loss more,
-            LongPredicate wanted) {
-        this.a = a;
-        this.b = b;
-        this.transposed = transposed;
+    private Freivalds(Float64Oracle product, Matrix c, int rounds, long seed) {
+        this.a = product.a();
+        this.product = product;
         this.c = c;
         this.n = c.cols();
         this.seed = seed;
-        this.more = more;
-        this.wanted = wanted;
         this.signedB = new double[rounds][Math.toIntExact(a.cols())];
         double checks = (double) rounds * Math.max(1, c.rows());
         this.deviations = Math.sqrt(2 * Math.log(2 * checks / FALSE_ALARMS));
     }
 
     /** Checks all rows of C. */
-    public static Result check(
-            Matrix a, Matrix b, boolean transposed, Matrix c, int rounds, long seed) {
-        return check(a, b, transposed, c, rounds, seed, Loss.NONE, row -> true);
+    public static Result check(Float64Oracle product, Matrix c, int rounds, long seed) {
+        return check(product, c, rounds, seed, row -> true);
     }
 
     /**
-     * Checks some rows of C. {@link Float64Oracle} can check the others, such as those with an
-     * infinity or NaN.
+     * Checks some rows of C. The oracle itself can check the others, such as those with an infinity
+     * or NaN.
      *
-     * @param b [K, N], or [N, K] if {@code transposed}
+     * @param product of the matrices whose product C should be, with what it may lose
      * @param rounds independent sign vectors, 1 to 64
-     * @param more what may be lost in other ways than by fp32 sums
      * @param wanted whether to check the row of that number
      */
     public static Result check(
-            Matrix a,
-            Matrix b,
-            boolean transposed,
-            Matrix c,
-            int rounds,
-            long seed,
-            Loss more,
-            LongPredicate wanted) {
-        long k = transposed ? b.cols() : b.rows();
-        long n = transposed ? b.rows() : b.cols();
-        if (a.cols() != k || c.cols() != n || c.rows() != a.rows()) {
-            throw new IllegalArgumentException(
-                    "C %s is not the shape of A %s times B %s%s"
-                            .formatted(
-                                    c.describe(),
-                                    a.describe(),
-                                    b.describe(),
-                                    transposed ? " (transposed)" : ""));
-        }
+            Float64Oracle product, Matrix c, int rounds, long seed, LongPredicate wanted) {
+        product.requireShape(c);
         if (rounds < 1 || rounds > Long.SIZE) {
             throw new IllegalArgumentException(
                     "%s rounds: expected 1 to %s".formatted(rounds, Long.SIZE));
         }
-        return n == 0
-                ? NOTHING
-                : new Freivalds(a, b, transposed, c, rounds, seed, more, wanted).check();
+        return c.cols() == 0 ? NOTHING : new Freivalds(product, c, rounds, seed).check(wanted);
     }
 
-    private Result check() {
+    private Result check(LongPredicate wanted) {
         long blocks = Math.ceilDiv(a.cols(), K_BLOCK);
         double normB = Math.sqrt(range(blocks).mapToDouble(this::signB).sum());
         return range(c.rows())
@@ -142,7 +107,8 @@ public final class Freivalds {
         int from = (int) (block * K_BLOCK);
         int to = (int) Math.min(a.cols(), from + (long) K_BLOCK);
         double squares = 0;
-        if (transposed) {
+        Matrix b = product.b();
+        if (product.transposed()) {
             for (long col = 0; col < n; col++) {
                 long signs = signs(col);
                 for (int k = from; k < to; k++) {
@@ -198,8 +164,8 @@ public final class Freivalds {
     }
 
     private double tolerance(double norms, double rounding) {
-        double chain = (ErrorBound.relative(a.cols()) + more.share()) * norms;
-        double underflow = (ErrorBound.underflow(a.cols()) + more.least()) * Math.sqrt(n);
+        double chain = (ErrorBound.relative(a.cols()) + product.more().share()) * norms;
+        double underflow = (ErrorBound.underflow(a.cols()) + product.more().least()) * Math.sqrt(n);
         double float64 = (n + a.cols()) * EPS64 * Math.sqrt(n) * norms;
         return deviations * (chain + underflow + rounding) + float64;
     }
@@ -219,8 +185,7 @@ public final class Freivalds {
     }
 
     private LongStream range(long count) {
-        boolean shared =
-                Float64Oracle.shared(a) && Float64Oracle.shared(b) && Float64Oracle.shared(c);
+        boolean shared = product.operandsShared() && Float64Oracle.shared(c);
         LongStream numbers = LongStream.range(0, count);
         return shared ? numbers.parallel() : numbers;
     }

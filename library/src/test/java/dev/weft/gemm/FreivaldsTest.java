@@ -30,7 +30,8 @@ class FreivaldsTest {
                         Matrix c = naive(arena, a, b, transposed, out);
                         for (long seed = 0; seed < 10; seed++) {
                             Freivalds.Result result =
-                                    Freivalds.check(a, b, transposed, c, ROUNDS, seed);
+                                    Freivalds.check(
+                                            new Float64Oracle(a, b, transposed), c, ROUNDS, seed);
                             assertTrue(result.accepted(), dtype + ", seed " + seed + ": " + result);
                         }
                     }
@@ -53,7 +54,8 @@ class FreivaldsTest {
             assertTrue(wrong < 2, "a wrong element far below the size of a right one: " + wrong);
             for (long seed = 0; seed < 100; seed++) {
                 c.set(57, 111, (float) (before + (seed % 2 == 0 ? wrong : -wrong)));
-                Freivalds.Result result = Freivalds.check(a, b, false, c, 1, seed);
+                Freivalds.Result result =
+                        Freivalds.check(new Float64Oracle(a, b, false), c, 1, seed);
                 assertFalse(result.accepted(), "seed " + seed + ": " + result);
                 assertEquals(57, result.worstRow());
             }
@@ -73,7 +75,8 @@ class FreivaldsTest {
                     float first = c.get(x[0], x[1]);
                     c.set(x[0], x[1], c.get(x[2], x[3]));
                     c.set(x[2], x[3], first);
-                    Freivalds.Result result = Freivalds.check(a, b, true, c, 32, seed);
+                    Freivalds.Result result =
+                            Freivalds.check(new Float64Oracle(a, b, true), c, 32, seed);
                     assertFalse(result.accepted(), "seed " + seed + ": " + result);
                     assertTrue(
                             result.worstRow() == x[0] || result.worstRow() == x[2],
@@ -92,14 +95,25 @@ class FreivaldsTest {
             for (float value : new float[] {Float.NaN, Float.NEGATIVE_INFINITY}) {
                 Matrix c = naive(arena, a, b, false, DType.FP32);
                 c.set(2, 2, value);
-                Freivalds.Result result = Freivalds.check(a, b, false, c, ROUNDS, 1);
+                Freivalds.Result result =
+                        Freivalds.check(new Float64Oracle(a, b, false), c, ROUNDS, 1);
                 assertFalse(result.accepted());
                 assertEquals(2, result.worstRow());
                 assertTrue(
-                        Freivalds.check(a, b, false, c, ROUNDS, 1, Loss.NONE, row -> row != 2)
+                        Freivalds.check(
+                                        new Float64Oracle(a, b, false),
+                                        c,
+                                        ROUNDS,
+                                        1,
+                                        row -> row != 2)
                                 .accepted());
                 assertFalse(
-                        Freivalds.check(a, b, false, c, ROUNDS, 1, Loss.NONE, row -> row == 2)
+                        Freivalds.check(
+                                        new Float64Oracle(a, b, false),
+                                        c,
+                                        ROUNDS,
+                                        1,
+                                        row -> row == 2)
                                 .accepted());
             }
         }
@@ -111,9 +125,10 @@ class FreivaldsTest {
             Matrix a = Matrix.allocate(arena, DType.FP32, 3, 4);
             Matrix b = Matrix.allocate(arena, DType.FP32, 4, 5);
             Matrix c = Matrix.allocate(arena, DType.FP32, 3, 5);
-            assertTrue(Freivalds.check(a, b, false, c, ROUNDS, 1).accepted());
+            assertTrue(Freivalds.check(new Float64Oracle(a, b, false), c, ROUNDS, 1).accepted());
             Matrix empty = Matrix.allocate(arena, DType.FP32, 0, 5);
-            Freivalds.Result none = Freivalds.check(a.rows(0, 0), b, false, empty, ROUNDS, 1);
+            Freivalds.Result none =
+                    Freivalds.check(new Float64Oracle(a.rows(0, 0), b, false), empty, ROUNDS, 1);
             assertTrue(none.accepted());
             assertEquals(-1, none.worstRow());
         }
@@ -127,14 +142,16 @@ class FreivaldsTest {
             Matrix c = Matrix.allocate(arena, DType.FP32, 3, 5);
             assertThrows(
                     IllegalArgumentException.class,
-                    () -> Freivalds.check(a, b, true, c, ROUNDS, 1));
+                    () -> Freivalds.check(new Float64Oracle(a, b, true), c, ROUNDS, 1));
             assertThrows(
                     IllegalArgumentException.class,
-                    () -> Freivalds.check(a, b, false, a, ROUNDS, 1));
+                    () -> Freivalds.check(new Float64Oracle(a, b, false), a, ROUNDS, 1));
             assertThrows(
-                    IllegalArgumentException.class, () -> Freivalds.check(a, b, false, c, 0, 1));
+                    IllegalArgumentException.class,
+                    () -> Freivalds.check(new Float64Oracle(a, b, false), c, 0, 1));
             assertThrows(
-                    IllegalArgumentException.class, () -> Freivalds.check(a, b, false, c, 65, 1));
+                    IllegalArgumentException.class,
+                    () -> Freivalds.check(new Float64Oracle(a, b, false), c, 65, 1));
         }
     }
 }

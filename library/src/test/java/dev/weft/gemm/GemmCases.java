@@ -65,9 +65,10 @@ final class GemmCases {
     static double[] float64(Matrix a, Matrix b, boolean transposed, boolean magnitudes) {
         long n = transposed ? b.rows() : b.cols();
         double[] elements = new double[Math.toIntExact(a.rows() * n)];
+        Float64Oracle oracle = new Float64Oracle(a, b, transposed);
         for (long row = 0; row < a.rows(); row += Float64Tile.ROWS) {
             for (long col = 0; col < n; col += Float64Tile.COLS) {
-                Float64Tile tile = new Float64Tile(a, b, transposed, a.rows(), i -> i, row, n, col);
+                Float64Tile tile = new Float64Tile(oracle, a.rows(), i -> i, row, col);
                 tile.compute(magnitudes);
                 tile.forEach(
                         (i, j, product, magnitude) ->

@@ -147,7 +147,7 @@ final class GuardedProducts {
             for (int i = 0; i < m * n; i++) {
                 c.set(i / n, i % n, k);
             }
-            require(Freivalds.check(a, b, transposed, c, 2, 1).accepted(), c);
+            require(Freivalds.check(new Float64Oracle(a, b, transposed), c, 2, 1).accepted(), c);
             require(new Float64Oracle(a, b, transposed).check(c).withinBound(), c);
         }
     }

@@ -77,13 +77,10 @@ public record ProductJudge(Shards shards, boolean transposeB, long seed) {
                         .toArray();
         boolean accepted =
                 Freivalds.check(
-                                a,
-                                b,
-                                transposeB,
+                                oracle,
                                 c,
                                 FREIVALDS_ROUNDS,
                                 seed,
-                                more,
                                 row -> Arrays.binarySearch(notFinite, row) < 0)
                         .accepted();
         return new Judgement(oracle.check(c, rows), rows.length, accepted);
