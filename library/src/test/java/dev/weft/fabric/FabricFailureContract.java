@@ -11,7 +11,6 @@ import dev.weft.fabric.FabricException.CorruptSignalException;
 import dev.weft.fabric.FabricException.PeerFailedException;
 import dev.weft.fabric.FabricException.PeerLostException;
 import dev.weft.fabric.FabricException.StallException;
-import dev.weft.fabric.memory.MemoryFabric;
 import dev.weft.fabric.transport.Awaited;
 import dev.weft.fabric.transport.Ranks;
 import dev.weft.fabric.transport.Region;
@@ -369,7 +368,7 @@ abstract class FabricFailureContract {
         for (int r = 0; r < 2; r++) {
             FailureReport report = outcomes.of(r, FabricException.class).report().orElseThrow();
             assertEquals(r, report.rank());
-            assertEquals(MemoryFabric.WORLD_ID, report.operator(), "whose collective call");
+            assertEquals("w", report.operator(), "whose collective call");
             FailureReport.Wait wait = report.waits().getFirst();
             assertEquals(Awaited.COLLECTIVE, wait.what());
             assertEquals(2, wait.from());

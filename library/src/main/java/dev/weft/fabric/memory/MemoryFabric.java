@@ -53,9 +53,25 @@ public abstract class MemoryFabric implements Transport, World.Rank {
     private static final long OWN_THREAD_NS = 200_000_000;
 
     /** The id of the fabric of all ranks; those of subgroups are longer. */
-    public static final String WORLD_ID = "w";
+    private static final String WORLD_ID = "w";
 
-    protected final String id;
+    /**
+     * What makes a rank a member of a group.
+     *
+     * @param id the same on every rank of the group, different for every group
+     * @param rank in the group
+     * @param control one {@link ControlBlock} per rank of the group
+     */
+    public record Membership(
+            String id, Group group, int rank, MemoryRegion control, Health health) {
+
+        /** In the group of all ranks of a world. */
+        public static Membership ofWorld(int rank, MemoryRegion control, Health health) {
+            return new Membership(WORLD_ID, Group.world(health.ranks()), rank, control, health);
+        }
+    }
+
+    final String id;
     public final Group group;
     public final Health health;
     private final int rank;
@@ -70,17 +86,12 @@ public abstract class MemoryFabric implements Transport, World.Rank {
     /** Null if chunks are moved at full speed. */
     private CopyChunkMover.Link link;
 
-    /**
-     * @param id the same on every rank of the group, different for every group
-     * @param rank in the group
-     * @param control one {@link ControlBlock} per rank of the group
-     */
-    protected MemoryFabric(String id, Group group, int rank, MemoryRegion control, Health health) {
-        this.id = id;
-        this.group = group;
-        this.rank = rank;
-        this.control = control;
-        this.health = health;
+    protected MemoryFabric(Membership membership) {
+        this.id = membership.id();
+        this.group = membership.group();
+        this.rank = membership.rank();
+        this.control = membership.control();
+        this.health = membership.health();
         this.entered = new Awaited[group.size()];
         for (int r = 0; r < entered.length; r++) {
             // A fast rank may be in the next collective, but not past it: that one waits for this
@@ -103,11 +114,15 @@ public abstract class MemoryFabric implements Transport, World.Rank {
     }
 
     /** A fabric of this kind for a subgroup of this group. */
-    protected abstract MemoryFabric subgroup(
-            String id, Group group, int rank, MemoryRegion control);
+    protected abstract MemoryFabric subgroup(Membership membership);
 
     /** Collective: allocates parts with headers; {@code name} is the same on every rank. */
     protected abstract MemoryRegion allocateParts(String name, long bytesWithHeader);
+
+    /** Whether this is the fabric of all ranks, and not one that was split off. */
+    protected final boolean isWorld() {
+        return id.equals(WORLD_ID);
+    }
 
     final WaitErrors errors() {
         return new WaitErrors(this);
@@ -163,10 +178,12 @@ public abstract class MemoryFabric implements Transport, World.Rank {
         MemoryRegion blocks = allocateRegion(ControlBlock.BYTES);
         MemoryFabric sub =
                 subgroup(
-                        id + "." + splits++ + "-" + members.getFirst(),
-                        group.of(members),
-                        members.indexOf(rank),
-                        blocks.subset(members));
+                        new Membership(
+                                id + "." + splits++ + "-" + members.getFirst(),
+                                group.of(members),
+                                members.indexOf(rank),
+                                blocks.subset(members),
+                                health));
         sub.link = link;
         return sub;
     }
@@ -430,7 +447,7 @@ public abstract class MemoryFabric implements Transport, World.Rank {
             return;
         }
         closed = true;
-        if (id.equals(WORLD_ID)) {
+        if (isWorld()) {
             health.leave();
         }
         control.close();

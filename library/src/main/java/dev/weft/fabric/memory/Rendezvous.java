@@ -125,7 +125,7 @@ final class Rendezvous implements AutoCloseable {
         MemoryRegion control = new MemoryRegion(whole, this::close);
         IntPredicate alive = peer -> peer == rank || watches[peer].isHeld();
         Health health = new Health(control, ranks, rank, alive, deadline);
-        ShmFabric fabric = ShmFabric.world(ranks, rank, control, health, folder);
+        ShmFabric fabric = ShmFabric.world(rank, control, health, folder);
         if (starter != null) {
             starter.guard(fabric);
         }

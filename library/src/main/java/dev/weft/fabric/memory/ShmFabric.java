@@ -19,22 +19,15 @@ final class ShmFabric extends MemoryFabric {
     /** One for every region that this rank still maps; shared with the fabrics of subgroups. */
     private final Set<Arena> mapped;
 
-    private ShmFabric(
-            String id,
-            Group group,
-            int rank,
-            MemoryRegion control,
-            Health health,
-            Path folder,
-            Set<Arena> mapped) {
-        super(id, group, rank, control, health);
+    private ShmFabric(Membership membership, Path folder, Set<Arena> mapped) {
+        super(membership);
         this.folder = folder;
         this.mapped = mapped;
     }
 
-    static ShmFabric world(int ranks, int rank, MemoryRegion control, Health health, Path folder) {
-        Set<Arena> mapped = ConcurrentHashMap.newKeySet();
-        return new ShmFabric(WORLD_ID, Group.world(ranks), rank, control, health, folder, mapped);
+    static ShmFabric world(int rank, MemoryRegion control, Health health, Path folder) {
+        Membership all = Membership.ofWorld(rank, control, health);
+        return new ShmFabric(all, folder, ConcurrentHashMap.newKeySet());
     }
 
     @Override
@@ -43,8 +36,8 @@ final class ShmFabric extends MemoryFabric {
     }
 
     @Override
-    protected MemoryFabric subgroup(String id, Group group, int rank, MemoryRegion control) {
-        return new ShmFabric(id, group, rank, control, health, folder, mapped);
+    protected MemoryFabric subgroup(Membership membership) {
+        return new ShmFabric(membership, folder, mapped);
     }
 
     @Override
@@ -74,7 +67,7 @@ final class ShmFabric extends MemoryFabric {
     @Override
     public void close() {
         super.close();
-        if (id.equals(WORLD_ID)) {
+        if (isWorld()) {
             mapped.forEach(this::unmap);
         }
     }

@@ -68,9 +68,8 @@ public final class ThreadFabric extends MemoryFabric {
         }
     }
 
-    private ThreadFabric(
-            String id, Group group, int rank, MemoryRegion control, Health health, Memory memory) {
-        super(id, group, rank, control, health);
+    private ThreadFabric(Membership membership, Memory memory) {
+        super(membership);
         this.memory = memory;
     }
 
@@ -90,7 +89,7 @@ public final class ThreadFabric extends MemoryFabric {
             ControlBlock.initialise(control.part(r), ranks);
             // A thread cannot die without its world noticing: World.run reports it as failed.
             Health health = new Health(control, ranks, r, peer -> true, deadline);
-            fabrics[r] = new ThreadFabric(WORLD_ID, Group.world(ranks), r, control, health, memory);
+            fabrics[r] = new ThreadFabric(Membership.ofWorld(r, control, health), memory);
         }
         return fabrics;
     }
@@ -101,8 +100,8 @@ public final class ThreadFabric extends MemoryFabric {
     }
 
     @Override
-    protected MemoryFabric subgroup(String id, Group group, int rank, MemoryRegion control) {
-        return new ThreadFabric(id, group, rank, control, health, memory);
+    protected MemoryFabric subgroup(Membership membership) {
+        return new ThreadFabric(membership, memory);
     }
 
     @Override

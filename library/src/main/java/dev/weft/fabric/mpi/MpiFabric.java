@@ -2,7 +2,6 @@ package dev.weft.fabric.mpi;
 
 import dev.weft.fabric.memory.BuildId;
 import dev.weft.fabric.memory.Group;
-import dev.weft.fabric.memory.Health;
 import dev.weft.fabric.memory.MemoryFabric;
 import dev.weft.fabric.memory.MemoryRegion;
 import dev.weft.fabric.memory.SharedParts;
@@ -33,35 +32,15 @@ public final class MpiFabric extends MemoryFabric {
 
     private boolean left;
 
-    private MpiFabric(
-            String id,
-            Group group,
-            int rank,
-            MemoryRegion control,
-            Health health,
-            MpiProcess process,
-            MpiProgress progress) {
-        super(id, group, rank, control, health);
+    MpiFabric(Membership membership, MpiProcess process, MpiProgress progress) {
+        super(membership);
         this.process = process;
         this.progress = progress;
-        this.hosts = hostsOf(process.hosts(), group);
         Hosts world = process.hosts();
+        this.hosts = hostsOf(world, group);
         for (int r = 0; r < group.size(); r++) {
-            local.set(r, world.shareMemory(group.worldRank(r), group.worldRank(rank)));
+            local.set(r, world.shareMemory(group.worldRank(r), worldRank(rank())));
         }
-    }
-
-    /** The world's fabric. */
-    static MpiFabric world(
-            MpiProcess process, MemoryRegion control, Health health, MpiProgress progress) {
-        return new MpiFabric(
-                WORLD_ID,
-                Group.world(process.hosts().ranks()),
-                process.rank(),
-                control,
-                health,
-                process,
-                progress);
     }
 
     /**
@@ -93,8 +72,8 @@ public final class MpiFabric extends MemoryFabric {
     }
 
     @Override
-    protected MemoryFabric subgroup(String id, Group group, int rank, MemoryRegion control) {
-        return new MpiFabric(id, group, rank, control, health, process, progress);
+    protected MemoryFabric subgroup(Membership membership) {
+        return new MpiFabric(membership, process, progress);
     }
 
     @Override
@@ -209,7 +188,7 @@ public final class MpiFabric extends MemoryFabric {
 
     @Override
     public void close() {
-        if (id.equals(WORLD_ID)) {
+        if (isWorld()) {
             if (!left) {
                 left = true;
                 process.leave(this);

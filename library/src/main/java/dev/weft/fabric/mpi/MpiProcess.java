@@ -3,6 +3,7 @@ package dev.weft.fabric.mpi;
 import dev.weft.fabric.FabricException.StallException;
 import dev.weft.fabric.memory.ControlBlock;
 import dev.weft.fabric.memory.Health;
+import dev.weft.fabric.memory.MemoryFabric.Membership;
 import dev.weft.fabric.transport.CoreShare;
 import dev.weft.fabric.transport.RowGather;
 import dev.weft.ffi.Mpi;
@@ -113,10 +114,6 @@ public final class MpiProcess {
         }
     }
 
-    int rank() {
-        return rank;
-    }
-
     Hosts hosts() {
         return hosts;
     }
@@ -185,7 +182,8 @@ public final class MpiProcess {
                         rank,
                         peer -> host.isAlive(peer) && progress.reaches(peer),
                         deadline);
-        MpiFabric fabric = MpiFabric.world(this, host.control(), health, progress);
+        MpiFabric fabric =
+                new MpiFabric(Membership.ofWorld(rank, host.control(), health), this, progress);
         progress.regions.register(new MpiRegion(host.control(), fabric.group, rank, () -> {}));
         LOG.log(
                 Level.DEBUG,
