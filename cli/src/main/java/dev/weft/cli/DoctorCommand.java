@@ -5,8 +5,8 @@ import static dev.weft.report.Text.text;
 import dev.weft.cli.console.Version;
 import dev.weft.cli.console.WeftCommand;
 import dev.weft.cuda.Gpu;
-import dev.weft.cuda.kernel.GatedKernel;
 import dev.weft.cuda.kernel.KernelCache;
+import dev.weft.cuda.kernel.KernelFamily;
 import dev.weft.fabric.memory.ShmJob;
 import dev.weft.ffi.CublasLt;
 import dev.weft.ffi.CudaDevices;
@@ -150,7 +150,7 @@ final class DoctorCommand extends WeftCommand {
     /** Which kernel runs there, or why none does. */
     private static String kernel(int capability) {
         try {
-            return "kernel " + GatedKernel.Kind.of(capability).label();
+            return "kernel " + KernelFamily.of(capability).label();
         } catch (IllegalStateException | IllegalArgumentException e) {
             return "no kernel: " + e.getMessage();
         }

@@ -5,8 +5,9 @@ import dev.weft.cuda.Gpu;
 import dev.weft.cuda.GpuStream;
 import dev.weft.cuda.kernel.DeviceEvent;
 import dev.weft.cuda.kernel.GatedKernel;
-import dev.weft.cuda.kernel.GatedKernel.Tiling;
 import dev.weft.cuda.kernel.GatedProduct;
+import dev.weft.cuda.kernel.KernelFamily;
+import dev.weft.cuda.kernel.KernelFamily.Tiling;
 import dev.weft.cuda.kernel.RowRange;
 import dev.weft.cuda.kernel.RowRange.Piece;
 import dev.weft.cuda.kernel.StallWord;
@@ -57,7 +58,7 @@ final class ProgressMatmul implements AutoCloseable {
         gpu.bind();
         // Its own shard is copied within the GPU too, and where there are fewer GPUs than ranks all
         // of them may be on this one.
-        GatedKernel.Kind kind = GatedKernel.Kind.of(gpu, a, b, c.dtype());
+        KernelFamily kind = KernelFamily.of(gpu, a, b, c.dtype());
         GatedKernel kernel =
                 GatedKernel.load(
                         gpu,
@@ -104,7 +105,7 @@ final class ProgressMatmul implements AutoCloseable {
         }
     }
 
-    private static Tiling tiling(Helion.Config config, GatedKernel.Kind kind, Gpu gpu) {
+    private static Tiling tiling(Helion.Config config, KernelFamily kind, Gpu gpu) {
         return config == null
                 ? kind.fittingTiling(gpu)
                 : kind.tiling(

@@ -14,7 +14,7 @@ import dev.weft.cuda.Gpu;
 import dev.weft.cuda.GpuStream;
 import dev.weft.cuda.kernel.DeviceCheck;
 import dev.weft.cuda.kernel.DeviceEvent;
-import dev.weft.cuda.kernel.GatedKernel.Kind;
+import dev.weft.cuda.kernel.KernelFamily;
 import dev.weft.cuda.kernel.PinnedBuffer;
 import dev.weft.cuda.op.CudaAllGatherMatmul;
 import dev.weft.fabric.ChildJvm;
@@ -324,7 +324,7 @@ class HelionCudaIT {
                                 assertEquals(type, result.c().dtype());
                                 assertTrue(download(arena, result.aOut(), stream).bitwiseEquals(a));
                                 Matrix c = download(arena, result.c(), stream);
-                                if (Kind.suitTensorCores(result.aOut(), onGpu, type)) {
+                                if (KernelFamily.suitTensorCores(result.aOut(), onGpu, type)) {
                                     Deviation deviation =
                                             new Float64Oracle(a, b, transposed).check(c, 0, 5);
                                     assertTrue(deviation.withinBound(), deviation.describe());

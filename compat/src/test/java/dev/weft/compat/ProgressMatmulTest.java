@@ -7,8 +7,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.GpuStream;
-import dev.weft.cuda.kernel.GatedKernel.Kind;
-import dev.weft.cuda.kernel.GatedKernel.Tiling;
+import dev.weft.cuda.kernel.KernelFamily;
+import dev.weft.cuda.kernel.KernelFamily.Tiling;
 import dev.weft.cuda.kernel.RowRange;
 import dev.weft.cuda.kernel.RowRange.Piece;
 import dev.weft.tensor.DType;
@@ -149,28 +149,30 @@ class ProgressMatmulTest {
     void whatTensorCoresCannotReadIsMultipliedWithoutThem() {
         DeviceMatrix a = matrix(16, 64, DType.BF16);
         DeviceMatrix b = matrix(64, 32, DType.BF16);
-        assertTrue(Kind.suitTensorCores(a, b, DType.BF16));
-        assertTrue(Kind.suitTensorCores(a, b, DType.FP32));
-        assertFalse(Kind.suitTensorCores(a, matrix(64, 32, DType.FP16), DType.FP32));
-        assertFalse(Kind.suitTensorCores(matrix(16, 63, DType.BF16), b, DType.BF16));
-        assertFalse(Kind.suitTensorCores(a, matrix(64, 30, DType.BF16), DType.BF16));
+        assertTrue(KernelFamily.suitTensorCores(a, b, DType.BF16));
+        assertTrue(KernelFamily.suitTensorCores(a, b, DType.FP32));
+        assertFalse(KernelFamily.suitTensorCores(a, matrix(64, 32, DType.FP16), DType.FP32));
+        assertFalse(KernelFamily.suitTensorCores(matrix(16, 63, DType.BF16), b, DType.BF16));
+        assertFalse(KernelFamily.suitTensorCores(a, matrix(64, 30, DType.BF16), DType.BF16));
         DeviceMatrix shifted = new DeviceMatrix(ADDRESS + 8, DType.BF16, 64, 32, 32);
-        assertFalse(Kind.suitTensorCores(a, shifted, DType.BF16));
+        assertFalse(KernelFamily.suitTensorCores(a, shifted, DType.BF16));
         DeviceMatrix wide = matrix(16, 64, DType.FP32);
-        assertFalse(Kind.suitTensorCores(wide, matrix(64, 32, DType.FP32), DType.FP32));
+        assertFalse(KernelFamily.suitTensorCores(wide, matrix(64, 32, DType.FP32), DType.FP32));
     }
 
     @Test
     void aTilingIsOneOfTheKernelsOrRefusedWithThem() {
         Tiling best = new Tiling(128, 256, 64, 8, 4);
         Tiling ofTheExample = new Tiling(128, 256, 64, 8, 3);
-        assertEquals(best, Kind.HOPPER.tiling(null));
-        assertEquals(ofTheExample, Kind.HOPPER.tiling(ofTheExample));
-        assertEquals(new Tiling(128, 256, 64, 8, 3), Kind.MMA.tiling(null));
+        assertEquals(best, KernelFamily.HOPPER.tiling(null));
+        assertEquals(ofTheExample, KernelFamily.HOPPER.tiling(ofTheExample));
+        assertEquals(new Tiling(128, 256, 64, 8, 3), KernelFamily.MMA.tiling(null));
         assertEquals(
                 "tiles of 128 x 256 x 64 by 8 warps in 3 stages: expected one of those of"
                         + " simt_gemm.cu, [128 x 128 x 16 by 8 warps in 2 stages]",
-                assertThrows(IllegalArgumentException.class, () -> Kind.SIMT.tiling(ofTheExample))
+                assertThrows(
+                                IllegalArgumentException.class,
+                                () -> KernelFamily.SIMT.tiling(ofTheExample))
                         .getMessage());
     }
 

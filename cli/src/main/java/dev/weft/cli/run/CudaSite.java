@@ -5,7 +5,7 @@ import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.Gpu;
 import dev.weft.cuda.GpuStream;
 import dev.weft.cuda.kernel.DeviceCheck;
-import dev.weft.cuda.kernel.GatedKernel;
+import dev.weft.cuda.kernel.KernelFamily;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
@@ -50,7 +50,7 @@ public class CudaSite implements AutoCloseable {
 
     /** {@link #device}, with the kernel that multiplies 16-bit types for engine {@code gated}. */
     public final String deviceAndKernel() {
-        return "%s, kernel %s".formatted(device(), GatedKernel.Kind.of(gpu).label());
+        return "%s, kernel %s".formatted(device(), KernelFamily.of(gpu).label());
     }
 
     /** New memory, valid until the close. */

@@ -1,5 +1,6 @@
 package dev.weft.cuda.exec;
 
+import dev.weft.cuda.exec.DevicePeers.Raised;
 import dev.weft.cuda.kernel.Origin;
 import dev.weft.cuda.kernel.RowRange;
 import dev.weft.cuda.kernel.RowRange.Piece;

@@ -5,6 +5,7 @@ import static java.util.Comparator.comparingLong;
 import dev.weft.cuda.exec.CopyList.Copy;
 import dev.weft.cuda.exec.CopyList.Launch;
 import dev.weft.cuda.exec.CopyList.Line;
+import dev.weft.cuda.exec.DevicePeers.Raised;
 import dev.weft.cuda.kernel.Origin;
 import dev.weft.cuda.kernel.RowRange;
 import dev.weft.cuda.kernel.RowRange.Piece;
@@ -35,8 +36,7 @@ final class CopyListWriter {
     private final Chunks chunks;
     private final Shards shards;
 
-    /** What a join of any rank stands for. */
-    private final Map<Signal, List<Signal>> joins = new HashMap<>();
+    private final DeviceSteps steps;
 
     private final Map<Signal, Raised> raised = new HashMap<>();
 
@@ -57,6 +57,7 @@ final class CopyListWriter {
         this.rank = rank;
         this.chunks = chunks;
         this.shards = chunks.shards();
+        this.steps = new DeviceSteps(this.plans);
         for (int source = 0; source < shards.ranks(); source++) {
             for (int chunk = 0; chunk < chunks.count(source); chunk++) {
                 origins.add(new Origin(source, chunk));
@@ -69,7 +70,7 @@ final class CopyListWriter {
         StepPlan plan = plans.get(rank);
         List<List<Copy>> lanes = new ArrayList<>();
         for (List<Step.Copy> lane : lanes(plan)) {
-            lanes.add(lane.stream().map(this::copy).toList());
+            lanes.add(lane.stream().map(step -> copy(step, waits(step))).toList());
         }
         List<RowRange> whole = products(plan).stream().map(this::range).toList();
         if (cut != null && !lanes.isEmpty()) {
@@ -94,13 +95,10 @@ final class CopyListWriter {
                 }
                 raised.put(step.signal(), raised(step, plan.rank(), lane));
                 if (step.to().rank() == rank) {
-                    brought.put(step.signal(), withoutWaits(step));
+                    brought.put(step.signal(), copy(step, List.of()));
                 }
             }
         }
-        all(plan)
-                .filter(step -> step instanceof Step.Join)
-                .forEach(step -> joins.put(step.signal(), step.waits()));
         if (sharesBuffers(plan)) {
             List<List<Step.Multiply>> runs = runs(plan);
             for (int i = 0; i < runs.size(); i++) {
@@ -118,7 +116,7 @@ final class CopyListWriter {
     }
 
     private Raised raised(Step.Copy step, int by, int lane) {
-        int flag = flag(step);
+        int flag = flag(step, chunks);
         Origin origin = origins.get(flag);
         int from = step.from().rank();
         return new Raised(
@@ -128,10 +126,6 @@ final class CopyListWriter {
                 lane,
                 slot(step.to()) & 1,
                 Awaited.chunk(from, origin.source(), origin.chunk()));
-    }
-
-    private static Stream<Step> all(StepPlan plan) {
-        return plan.workers().stream().flatMap(worker -> worker.steps().stream());
     }
 
     private static List<List<Step.Copy>> lanes(StepPlan plan) {
@@ -240,25 +234,12 @@ final class CopyListWriter {
     }
 
     private int source(long row) {
-        return source(row, shards);
-    }
-
-    /** The rank whose shard has this row of gathered A. */
-    static int source(long row, Shards shards) {
-        int source = 0;
-        while (source < shards.ranks() - 1 && row >= shards.firstRow(source + 1)) {
-            source++;
-        }
-        return source;
-    }
-
-    private int flag(Step.Copy step) {
-        return flag(step, chunks);
+        return DeviceSteps.source(row, shards);
     }
 
     /** The tag of the chunk that a copy moves. */
     static int flag(Step.Copy step, Chunks chunks) {
-        int source = source(step.firstRow(), chunks.shards());
+        int source = DeviceSteps.source(step.firstRow(), chunks.shards());
         long row = step.firstRow() - chunks.shards().firstRow(source);
         long chunk =
                 row / chunks.chunkRows(source) * chunks.colChunks()
@@ -276,23 +257,7 @@ final class CopyListWriter {
         return buffers.get(part.buffer()).single() ? slot : 0;
     }
 
-    private Copy copy(Step.Copy step) {
-        Copy copy = withoutWaits(step);
-        return new Copy(
-                copy.from(),
-                copy.to(),
-                copy.source(),
-                copy.firstRow(),
-                copy.rows(),
-                copy.firstCol(),
-                copy.cols(),
-                copy.flag(),
-                copy.fromSlot(),
-                copy.toSlot(),
-                waits(step));
-    }
-
-    private Copy withoutWaits(Step.Copy step) {
+    private Copy copy(Step.Copy step, List<Raised> waits) {
         int source = source(step.firstRow());
         return new Copy(
                 step.from().rank(),
@@ -302,15 +267,15 @@ final class CopyListWriter {
                 step.to().rows(),
                 step.to().firstCol(),
                 step.to().cols(),
-                flag(step),
+                flag(step, chunks),
                 slot(step.from()),
                 slot(step.to()),
-                List.of());
+                waits);
     }
 
     private List<Raised> waits(Step step) {
         return step.waits().stream()
-                .flatMap(this::awaited)
+                .flatMap(steps::awaited)
                 .map(
                         signal -> {
                             Raised one = raised.get(signal);
@@ -325,16 +290,10 @@ final class CopyListWriter {
                 .toList();
     }
 
-    /** A join stands for what it waits for. */
-    private Stream<Signal> awaited(Signal signal) {
-        List<Signal> joined = joins.get(signal);
-        return joined == null ? Stream.of(signal) : joined.stream().flatMap(this::awaited);
-    }
-
     /** Rows that wait for a join are multiplied after everything, and not as they come. */
     private RowRange range(Step.Multiply step) {
         int source = source(step.firstRow());
-        boolean gated = step.waits().stream().noneMatch(joins::containsKey);
+        boolean gated = step.waits().stream().noneMatch(steps::isJoin);
         List<Piece> pieces =
                 gated
                         ? step.waits().stream().map(brought::get).map(Copy::piece).toList()
@@ -363,7 +322,7 @@ final class CopyListWriter {
                 List<Copy> copies =
                         lanes.get(lane).stream()
                                 .filter(step -> step.to().rank() == rank)
-                                .map(this::withoutWaits)
+                                .map(step -> copy(step, List.of()))
                                 .toList();
                 lines.add(new Line(peer.rank(), lane, copies));
             }

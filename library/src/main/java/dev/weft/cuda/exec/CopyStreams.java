@@ -2,6 +2,7 @@ package dev.weft.cuda.exec;
 
 import dev.weft.cuda.GpuStream;
 import dev.weft.cuda.exec.CopyList.Copy;
+import dev.weft.cuda.exec.DevicePeers.Raised;
 import dev.weft.cuda.kernel.DeviceEvent;
 import dev.weft.cuda.kernel.TileSchedule.Counter;
 import dev.weft.cuda.kernel.TimedSpan;

@@ -11,7 +11,17 @@ import dev.weft.tensor.DType;
  * a buffer holds the rank's own shard and behind it room for one that arrives: there the slot of a
  * transfer says which buffer, not the call. Pure.
  */
-public record DeviceLayout(Shards shards, DType dtype, long cols, ArrivalPlace place) {
+public record DeviceLayout(Shards shards, DType dtype, long cols, Place place) {
+
+    /** Where a rank keeps rows that are not its own. */
+    public enum Place {
+        /** In gathered A, shard below shard: [M, K]. */
+        ROWS,
+        /** In gathered A, shards side by side: [rows, K x ranks]. All shards have the same size. */
+        COLUMNS,
+        /** In two buffers of one shard each, used in turn; gathered A is never stored. */
+        PING_PONG
+    }
 
     /** Bytes from one row's start to the next one's, the same everywhere. */
     public long pitchBytes() {
@@ -19,7 +29,7 @@ public record DeviceLayout(Shards shards, DType dtype, long cols, ArrivalPlace p
     }
 
     private long landingCols() {
-        return place == ArrivalPlace.COLUMNS ? Math.multiplyExact(cols, shards.ranks()) : cols;
+        return place == Place.COLUMNS ? Math.multiplyExact(cols, shards.ranks()) : cols;
     }
 
     /** Bytes of each of a rank's buffers; at least one. */
@@ -35,7 +45,7 @@ public record DeviceLayout(Shards shards, DType dtype, long cols, ArrivalPlace p
 
     /** Which of a rank's buffers holds the shard of {@code source} in a call of this parity. */
     public int buffer(int rank, int source, int slot, int parity) {
-        return place == ArrivalPlace.PING_PONG && source != rank ? slot : parity;
+        return place == Place.PING_PONG && source != rank ? slot : parity;
     }
 
     /** Where an element of the shard of {@code source} lies in that buffer of {@code rank}. */
@@ -46,7 +56,7 @@ public record DeviceLayout(Shards shards, DType dtype, long cols, ArrivalPlace p
                     case PING_PONG -> source == rank ? 0 : shards.rows(rank);
                     case ROWS -> shards.firstRow(source);
                 };
-        long firstCol = place == ArrivalPlace.COLUMNS ? source * cols : 0;
+        long firstCol = place == Place.COLUMNS ? source * cols : 0;
         return (firstRow + row) * pitchBytes() + (firstCol + col) * dtype.bytes();
     }
 
@@ -59,7 +69,7 @@ public record DeviceLayout(Shards shards, DType dtype, long cols, ArrivalPlace p
 
     /** All shards in a buffer that starts at {@code address}, where it holds them all. */
     public DeviceMatrix gathered(long address) {
-        long rows = place == ArrivalPlace.COLUMNS ? shards.maxRows() : shards.totalRows();
+        long rows = place == Place.COLUMNS ? shards.maxRows() : shards.totalRows();
         long pitch = pitchBytes() / dtype.bytes();
         return new DeviceMatrix(address, dtype, rows, landingCols(), pitch);
     }

@@ -3,6 +3,7 @@ package dev.weft.cuda.exec;
 import dev.weft.cuda.Gpu;
 import dev.weft.cuda.GpuStream;
 import dev.weft.fabric.FabricException.StallException;
+import dev.weft.fabric.transport.Awaited;
 import dev.weft.fabric.transport.Region;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.ffi.CudaStreams;
@@ -25,6 +26,30 @@ import java.util.List;
  * a ring of four ranks on one GPU deadlocked.
  */
 public final class DevicePeers implements Peers {
+
+    /**
+     * A step of some rank, as others wait for it: a word tells their hosts that it is queued, and
+     * an event tells their GPUs that it is done.
+     *
+     * @param at the rank that has the word
+     * @param word its number there
+     * @param by the rank that takes the step
+     * @param lane of that rank, or {@link #PRODUCT}
+     * @param parity which of the lane's two events is recorded behind it
+     */
+    record Raised(int at, int word, int by, int lane, int parity, Awaited awaited) {
+
+        static final int PRODUCT = -1;
+
+        Raised {
+            // It queues this call's work and, once all ranks have announced that, the next one's.
+            awaited = awaited.within(1);
+        }
+
+        private boolean hasEventOf(Raised other) {
+            return by == other.by && lane == other.lane && parity == other.parity;
+        }
+    }
 
     private static final int RESULTS = 3;
     private static final int CALL_EVENTS = 4;

@@ -5,6 +5,7 @@ import dev.weft.cuda.kernel.DeviceClock;
 import dev.weft.cuda.kernel.DeviceEpilogue;
 import dev.weft.cuda.kernel.DeviceProduct;
 import dev.weft.cuda.kernel.GatedKernel;
+import dev.weft.cuda.kernel.KernelFamily;
 import dev.weft.cuda.kernel.TileTimes;
 import dev.weft.op.Timeline;
 import dev.weft.op.Timeline.Kind;
@@ -63,7 +64,7 @@ public final class DeviceTimeline implements AutoCloseable {
      */
     public void watch(DeviceProduct product, List<int[]> lines) {
         boolean any = lines.stream().anyMatch(line -> line.length > 0);
-        boolean can = kernel != null && kernel.kind() == GatedKernel.Kind.HOPPER;
+        boolean can = kernel != null && kernel.family() == KernelFamily.HOPPER;
         if (any && can && TileTimes.areKept()) {
             watched.add(new ArrivalTimes(lines));
             product.watch(watched.getLast());

@@ -44,13 +44,14 @@ public final class GatherRun implements DeviceRun {
             int elementBytes) {}
 
     /**
+     * @param library whether a library multiplies, group by group of rows
      * @param products of rows that may still be on their way
      * @param ready the products of rows that have all arrived, which may be the same
      * @param launches multiplies shards that share buffers; null if every shard has its own place
      */
     public record Parts(
             CopyList list,
-            CudaEngine engine,
+            boolean library,
             CudaBuffers buffers,
             DeviceOperands operands,
             Copies copies,
@@ -131,7 +132,7 @@ public final class GatherRun implements DeviceRun {
             copies.awaitPushed(call, stream);
             events.firstEnded(call, stream);
             multiply(products, call, stream);
-        } else if (with.engine == CudaEngine.CUBLAS) {
+        } else if (with.library) {
             copies.beginForArrivals(call, stream);
             multiply(products, call, stream);
             copies.issueRest(call);

@@ -3,6 +3,7 @@ package dev.weft.cuda.exec;
 import dev.weft.cuda.DeviceBuffer;
 import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.GpuStream;
+import dev.weft.cuda.exec.DeviceSteps.RowSum;
 import dev.weft.cuda.exec.SumCopyList.Made;
 import dev.weft.cuda.exec.SumCopyList.Move;
 import dev.weft.cuda.kernel.DeviceEpilogue;
@@ -193,7 +194,7 @@ public final class HostSums extends SumRun {
     /** The rows of a result: made of sums, or those themselves if nothing is left to do. */
     private void result(int i, long n, GpuStream stream) {
         if (finish.epilogue() == null && isInPlace(finish.type())) {
-            Made first = list.results().getFirst();
+            RowSum first = list.results().getFirst().rows();
             Part part = first.parts().getFirst();
             long row = part.firstRow() - first.into().firstRow();
             results.add(sums[i][part.buffer()].rows(row, finish.rows()));
@@ -204,14 +205,15 @@ public final class HostSums extends SumRun {
         for (Made made : list.added()) {
             for (int p = i; p <= (finish.joins() ? i + 1 : i); p++) {
                 DeviceEpilogue.Rows rows =
-                        finish.adding().rows(p, parts(p, made), List.of(), at(p, made.into()), 0);
+                        finish.adding()
+                                .rows(p, parts(p, made), List.of(), at(p, made.rows().into()), 0);
                 added.add(new Launched(rows, made.flags().get(p)));
-                told.makes(made.row(), true, rows);
+                told.makes(made.rows().row(), true, rows);
                 owned.add(rows);
             }
         }
         for (Made made : list.results()) {
-            Part into = made.into();
+            Part into = made.rows().into();
             DeviceEpilogue.Rows rows =
                     finish.last()
                             .rows(
@@ -221,23 +223,23 @@ public final class HostSums extends SumRun {
                                     result.rows(into.firstRow(), into.rows()),
                                     into.firstRow());
             finished.add(new Launched(rows, made.flags().get(finish.joins() ? i + 1 : i)));
-            told.makes(made.row(), false, rows);
+            told.makes(made.rows().row(), false, rows);
             owned.add(rows);
         }
     }
 
     /** Whether the sums of a buffer are the result as they are. */
     private boolean isInPlace(DType type) {
-        List<Made> all = list.results();
+        List<RowSum> all = list.results().stream().map(Made::rows).toList();
         return list.late().isEmpty()
                 && list.added().isEmpty()
                 && !all.isEmpty()
-                && all.stream().allMatch(made -> made.parts().size() == 1)
+                && all.stream().allMatch(rows -> rows.parts().size() == 1)
                 && all.stream()
                                 .map(
-                                        made -> {
-                                            Part part = made.parts().getFirst();
-                                            long shift = part.firstRow() - made.into().firstRow();
+                                        rows -> {
+                                            Part part = rows.parts().getFirst();
+                                            long shift = part.firstRow() - rows.into().firstRow();
                                             return List.of((long) part.buffer(), shift);
                                         })
                                 .distinct()
@@ -247,7 +249,7 @@ public final class HostSums extends SumRun {
     }
 
     private List<DeviceMatrix> parts(int i, Made made) {
-        return made.parts().stream().map(part -> at(i, part)).toList();
+        return made.rows().parts().stream().map(part -> at(i, part)).toList();
     }
 
     private DeviceMatrix at(int i, Part part) {

@@ -2,6 +2,7 @@ package dev.weft.cuda.exec;
 
 import dev.weft.cuda.GpuStream;
 import dev.weft.cuda.exec.CopyList.Launch;
+import dev.weft.cuda.exec.DevicePeers.Raised;
 import dev.weft.cuda.kernel.DeviceEvent;
 import dev.weft.cuda.kernel.DeviceProduct;
 import dev.weft.cuda.kernel.RowRange;

@@ -1,5 +1,7 @@
 package dev.weft.cuda.exec;
 
+import dev.weft.cuda.exec.DevicePeers.Raised;
+import dev.weft.cuda.exec.DeviceSteps.RowSum;
 import dev.weft.fabric.transport.Awaited;
 import dev.weft.plan.step.Buffer;
 import dev.weft.plan.step.Part;
@@ -14,7 +16,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.stream.IntStream;
-import java.util.stream.Stream;
 
 /**
  * One rank's steps of sums as work that is queued on one stream, if the ranks read each other's
@@ -36,8 +37,8 @@ record LinkedProgram(List<Item> items, List<Raised> arriving, int mostItems) {
      */
     record Item(
             List<Product> products,
-            List<Sum> sums,
-            List<Move> moves,
+            List<RowSum> sums,
+            List<RowSum> moves,
             List<Raised> waits,
             boolean awaited) {}
 
@@ -49,34 +50,16 @@ record LinkedProgram(List<Item> items, List<Raised> arriving, int mostItems) {
     record Product(List<Integer> parts, long firstRow, Part into) {}
 
     /**
-     * @param firstRow of C
-     */
-    record Sum(List<Part> addends, long firstRow, Part into) {}
-
-    record Move(Part from, Part to, long firstRow) {}
-
-    /**
      * @param finishes whether a product may write whole sums to C itself
      */
     static LinkedProgram of(List<StepPlan> plans, int rank, boolean finishes) {
         return new Compiler(plans, finishes).program(rank);
     }
 
-    /** Whether the second part continues the first. */
-    private static boolean follows(Part part, Part next) {
-        return next.rank() == part.rank()
-                && next.buffer() == part.buffer()
-                && next.firstRow() == part.firstRow() + part.rows();
-    }
-
-    private static Part joined(Part part, Part next) {
-        return part.rows(0, part.rows() + next.rows());
-    }
-
     private static final class Compiler {
 
         private final List<StepPlan> plans;
-        private final Map<Signal, List<Signal>> joins = new HashMap<>();
+        private final DeviceSteps steps;
 
         /** By rank: what it takes together, one after the other. */
         private final List<List<List<Step>>> taken = new ArrayList<>();
@@ -92,13 +75,13 @@ record LinkedProgram(List<Item> items, List<Raised> arriving, int mostItems) {
 
         Compiler(List<StepPlan> plans, boolean finishes) {
             this.plans = plans;
-            plans.forEach(plan -> steps(plan).forEach(step -> checkFits(plan, step, finishes)));
+            this.steps = new DeviceSteps(plans);
+            for (StepPlan plan : plans) {
+                DeviceSteps.of(plan).forEach(step -> checkFits(plan, step, finishes));
+            }
             for (StepPlan plan : plans) {
                 taken.add(new ArrayList<>());
                 next.add(new int[plan.workers().size()]);
-                steps(plan)
-                        .filter(step -> step instanceof Step.Join)
-                        .forEach(step -> joins.put(step.signal(), step.waits()));
             }
             if (finishes) {
                 findFinished();
@@ -117,10 +100,6 @@ record LinkedProgram(List<Item> items, List<Raised> arriving, int mostItems) {
                     }
                 }
             }
-        }
-
-        private static Stream<Step> steps(StepPlan plan) {
-            return plan.workers().stream().flatMap(worker -> worker.steps().stream());
         }
 
         /** Refuses what the kernels do not do. */
@@ -163,7 +142,7 @@ record LinkedProgram(List<Item> items, List<Raised> arriving, int mostItems) {
             Map<Part, Integer> readers = new HashMap<>();
             Set<Part> multiplied = new HashSet<>();
             for (StepPlan plan : plans) {
-                steps(plan)
+                DeviceSteps.of(plan)
                         .forEach(
                                 step -> {
                                     read(step).forEach(p -> readers.merge(p, 1, Integer::sum));
@@ -173,9 +152,7 @@ record LinkedProgram(List<Item> items, List<Raised> arriving, int mostItems) {
                                 });
             }
             for (StepPlan plan : plans) {
-                steps(plan)
-                        .filter(step -> step instanceof Step.Add)
-                        .map(step -> (Step.Add) step)
+                DeviceSteps.of(plan, Step.Add.class)
                         .filter(add -> add.addends().size() == 1)
                         .filter(add -> add.into().buffer() == StepPlan.C)
                         .filter(
@@ -315,15 +292,10 @@ record LinkedProgram(List<Item> items, List<Raised> arriving, int mostItems) {
             together.stream()
                     .flatMap(step -> step.waits().stream())
                     .distinct()
-                    .flatMap(this::awaited)
+                    .flatMap(steps::awaited)
                     .filter(signal -> signal.by() != rank)
                     .forEach(signal -> all.add(raised(signal.by(), items.get(signal))));
             return all;
-        }
-
-        private Stream<Signal> awaited(Signal signal) {
-            List<Signal> joined = joins.get(signal);
-            return joined == null ? Stream.of(signal) : joined.stream().flatMap(this::awaited);
         }
 
         private static Raised raised(int by, int item) {
@@ -332,8 +304,8 @@ record LinkedProgram(List<Item> items, List<Raised> arriving, int mostItems) {
 
         private Item item(List<Step> together, List<Raised> waits, boolean awaited) {
             List<Product> products = new ArrayList<>();
-            List<Sum> sums = new ArrayList<>();
-            Map<Integer, List<Move>> moves = new HashMap<>();
+            List<RowSum> sums = new ArrayList<>();
+            Map<Integer, List<RowSum>> moves = new HashMap<>();
             for (int i = 0; i < together.size(); i++) {
                 if (together.get(i) instanceof Step.Multiply multiply) {
                     int end = i + 1;
@@ -343,14 +315,14 @@ record LinkedProgram(List<Item> items, List<Raised> arriving, int mostItems) {
                     add(products, product(together.subList(i, end)));
                     i = end - 1;
                 } else if (together.get(i) instanceof Step.Add add) {
-                    add(sums, new Sum(add.addends(), add.firstRow(), add.into()));
+                    add(sums, new RowSum(add.addends(), add.firstRow(), add.into()));
                 } else if (together.get(i) instanceof Step.Copy copy) {
                     add(
                             moves.computeIfAbsent(copy.to().rank(), to -> new ArrayList<>()),
-                            new Move(copy.from(), copy.to(), copy.firstRow()));
+                            new RowSum(List.of(copy.from()), copy.firstRow(), copy.to()));
                 }
             }
-            List<Move> all =
+            List<RowSum> all =
                     IntStream.range(0, plans.size())
                             .boxed()
                             .flatMap(to -> moves.getOrDefault(to, List.of()).stream())
@@ -382,38 +354,17 @@ record LinkedProgram(List<Item> items, List<Raised> arriving, int mostItems) {
             if (last != null
                     && last.parts.equals(next.parts)
                     && last.firstRow + last.into.rows() == next.firstRow
-                    && follows(last.into, next.into)) {
-                to.removeLast();
-                to.add(new Product(last.parts, last.firstRow, joined(last.into, next.into)));
+                    && DeviceSteps.follows(last.into, next.into)) {
+                Part into = last.into.rows(0, last.into.rows() + next.into.rows());
+                to.set(to.size() - 1, new Product(last.parts, last.firstRow, into));
             } else {
                 to.add(next);
             }
         }
 
-        private static void add(List<Sum> to, Sum next) {
-            Sum last = to.isEmpty() ? null : to.getLast();
-            if (last != null
-                    && last.addends.size() == next.addends.size()
-                    && follows(last.into, next.into)
-                    && IntStream.range(0, last.addends.size())
-                            .allMatch(i -> follows(last.addends.get(i), next.addends.get(i)))) {
-                List<Part> addends =
-                        IntStream.range(0, last.addends.size())
-                                .mapToObj(i -> joined(last.addends.get(i), next.addends.get(i)))
-                                .toList();
-                to.removeLast();
-                to.add(new Sum(addends, last.firstRow, joined(last.into, next.into)));
-            } else {
-                to.add(next);
-            }
-        }
-
-        private static void add(List<Move> to, Move next) {
-            Move last = to.isEmpty() ? null : to.getLast();
-            if (last != null && follows(last.from, next.from) && follows(last.to, next.to)) {
-                to.removeLast();
-                Part from = joined(last.from, next.from);
-                to.add(new Move(from, joined(last.to, next.to), last.firstRow));
+        private static void add(List<RowSum> to, RowSum next) {
+            if (!to.isEmpty() && to.getLast().isFollowedBy(next)) {
+                to.set(to.size() - 1, to.getLast().joined(next));
             } else {
                 to.add(next);
             }

@@ -4,10 +4,9 @@ import dev.weft.cuda.DeviceBuffer;
 import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.Gpu;
 import dev.weft.cuda.GpuStream;
+import dev.weft.cuda.exec.DeviceSteps.RowSum;
 import dev.weft.cuda.exec.LinkedProgram.Item;
-import dev.weft.cuda.exec.LinkedProgram.Move;
 import dev.weft.cuda.exec.LinkedProgram.Product;
-import dev.weft.cuda.exec.LinkedProgram.Sum;
 import dev.weft.cuda.kernel.DeviceEpilogue;
 import dev.weft.cuda.kernel.GatedKernel;
 import dev.weft.cuda.kernel.GatedProduct;
@@ -266,7 +265,7 @@ public final class LinkedSums extends SumRun {
                 new Sums(null, 0, bs));
     }
 
-    private List<Made> sums(Sum sum) {
+    private List<Made> sums(RowSum sum) {
         List<Made> made = new ArrayList<>();
         boolean last = sum.into().buffer() == StepPlan.C;
         for (int i = 0; i < (last ? resultCount() : factors.bs().size()); i++) {
@@ -280,24 +279,21 @@ public final class LinkedSums extends SumRun {
                             matrix(sum.into(), i),
                             last ? sum.into().firstRow() : 0);
             owned.add(one);
-            made.add(new Made(sum.firstRow(), one));
+            made.add(new Made(sum.row(), one));
         }
         return made;
     }
 
-    private List<DeviceMatrix> addends(Sum sum, int product) {
-        return sum.addends().stream().map(part -> matrix(part, product)).toList();
+    private List<DeviceMatrix> addends(RowSum sum, int product) {
+        return sum.parts().stream().map(part -> matrix(part, product)).toList();
     }
 
-    private List<Push> pushes(Move move) {
-        int count = move.from().buffer() == StepPlan.C ? resultCount() : factors.bs().size();
+    private List<Push> pushes(RowSum move) {
+        Part from = move.parts().getFirst();
+        int count = from.buffer() == StepPlan.C ? resultCount() : factors.bs().size();
         return IntStream.range(0, count)
                 .mapToObj(
-                        i ->
-                                new Push(
-                                        move.to().rank(),
-                                        matrix(move.from(), i),
-                                        matrix(move.to(), i)))
+                        i -> new Push(move.into().rank(), matrix(from, i), matrix(move.into(), i)))
                 .toList();
     }
 

@@ -1,6 +1,5 @@
 package dev.weft.cuda.exec;
 
-import dev.weft.cuda.Gpu;
 import dev.weft.cuda.GpuStream;
 import dev.weft.cuda.kernel.DeviceEvent;
 import dev.weft.cuda.kernel.RowRange;
@@ -8,6 +7,7 @@ import dev.weft.cuda.kernel.RowRange.Piece;
 import dev.weft.exec.host.HostLanes;
 import dev.weft.fabric.FailureReport;
 import dev.weft.fabric.transport.Awaited;
+import dev.weft.fabric.transport.Transport;
 import dev.weft.ffi.CudaStreams;
 import dev.weft.op.Timeline;
 import dev.weft.plan.Chunk;
@@ -23,30 +23,22 @@ import java.util.List;
 import java.util.Objects;
 
 /**
- * Copies rows to other ranks and from them through host memory. One stream copies this rank's
- * chunks to its host memory, and a thread signals each that is there. A thread for each lane moves
- * chunks between hosts. The caller queues, on a second stream, the copy of each chunk that arrives,
- * in the order in which chunks are multiplied, followed by its flag.
+ * Copies rows to other ranks and from them through host memory: see {@link HostStaging}. One stream
+ * copies this rank's chunks to its host memory. The caller queues, on a second stream, the copy of
+ * each chunk that arrives, in the order in which chunks are multiplied, followed by its flag.
  *
  * <p>No stream waits for what is not queued: copies out are queued first, copies in when their rows
- * are there. {@link #issueRest} returns when all is queued, sent and fetched, so no thread of this
- * rank has anything left to ask of the device. It waits by the fabric, with the fabric's deadline
- * and errors. Used by one thread at a time.
+ * are there. {@link #issueRest} returns when all is queued, sent and fetched. It waits by the
+ * fabric, with the fabric's deadline and errors. Used by one thread at a time.
  */
 public final class StagedCopies implements Copies {
-
-    /** Between looks at whether the call has failed. */
-    private static final long LOOK_NS = 100_000_000;
 
     /** What is queued ends within this time, or never. */
     private static final long SETTLE_NS = 5_000_000_000L;
 
-    /** A device that gets nothing done must not pass for one that does. */
-    private static final Runnable SILENCE = () -> {};
-
-    private final Gpu gpu;
-    private final StagedPeers peers;
+    private final Peers peers;
     private final HostLanes lanes;
+    private final HostStaging staging;
     private final int rank;
     private final long pitchBytes;
     private final long elementBytes;
@@ -58,16 +50,11 @@ public final class StagedCopies implements Copies {
 
     private final int[] flags;
     private final Awaited[] awaited;
-    private final long productNs;
-    private final Runnable heartbeat;
     private final GpuStream out = GpuStream.urgent();
     private final GpuStream in = GpuStream.urgent();
     private final DeviceEvent entered = new DeviceEvent();
     private final DeviceEvent outDone = new DeviceEvent();
     private final DeviceEvent inDone = new DeviceEvent();
-
-    /** By own chunk: recorded behind its copy to host memory. */
-    private final DeviceEvent[] staged;
 
     /** By flag: recorded behind its chunk's copy to the device; null where nobody asks. */
     private final DeviceEvent[] arrived;
@@ -75,20 +62,17 @@ public final class StagedCopies implements Copies {
     /** By flag: its chunk's turn among those that arrive. */
     private final int[] turns;
 
-    private final CallFailure failure;
-    private volatile boolean closing;
     private int next;
-    private int begun;
 
     /**
      * @param lanes between the ranks' host memories; closed with this
      * @param steps of all ranks
      * @param arrivalsAwaited whether {@link #awaitArrival} will be called
-     * @param productNs the longest time that a call's product may take
+     * @param productNs the longest time that the product of the call before may take
      */
     public StagedCopies(
-            Gpu gpu,
-            StagedPeers peers,
+            Transport fabric,
+            Peers peers,
             HostLanes lanes,
             List<StepPlan> steps,
             CopyList list,
@@ -96,16 +80,11 @@ public final class StagedCopies implements Copies {
             DeviceLayout layout,
             boolean arrivalsAwaited,
             long productNs) {
-        this.gpu = gpu;
         this.peers = peers;
         this.lanes = lanes;
         this.rank = list.rank();
-        this.failure = new CallFailure(peers.fabric());
         this.elementBytes = layout.dtype().bytes();
         this.pitchBytes = layout.pitchBytes();
-        this.productNs = productNs;
-        // Made once: waiting allocates nothing.
-        this.heartbeat = peers.fabric()::worked;
         this.own = new Chunk[chunks.count(rank)];
         Arrays.setAll(own, c -> chunks.chunk(rank, c));
         this.ownRow = chunks.shards().firstRow(rank);
@@ -123,19 +102,14 @@ public final class StagedCopies implements Copies {
                 arrived[flag] = new DeviceEvent();
             }
         }
-        this.staged = new DeviceEvent[own.length];
-        Arrays.setAll(staged, c -> new DeviceEvent());
-        lanes.start(this::stage, failure::failed);
+        this.staging = new HostStaging(fabric, lanes, own.length, productNs, 0, lanes::staged);
     }
 
     /** In the order in which rows are multiplied; where that comes last, in that of the lanes. */
     static List<Step.Copy> arrivals(List<StepPlan> steps, CopyList list, Chunks chunks) {
         List<Step.Copy> all = new ArrayList<>();
         for (StepPlan plan : steps) {
-            plan.workers().stream()
-                    .flatMap(worker -> worker.steps().stream())
-                    .filter(step -> step instanceof Step.Copy)
-                    .map(step -> (Step.Copy) step)
+            DeviceSteps.of(plan, Step.Copy.class)
                     .filter(copy -> copy.to().rank() == list.rank())
                     .forEach(all::add);
         }
@@ -161,6 +135,8 @@ public final class StagedCopies implements Copies {
     public void begin(int call, GpuStream stream) {
         entered.record(stream);
         entered.join(out);
+        next = 0;
+        staging.begin(call, out);
         Matrix host = lanes.matrix(StepPlan.A, call);
         long device = peers.buffer(rank, call & 1);
         for (int c = 0; c < own.length; c++) {
@@ -173,11 +149,8 @@ public final class StagedCopies implements Copies {
                     chunk.cols() * elementBytes,
                     chunk.rows(),
                     out);
-            staged[c].record(out);
+            staging.copiedOut(call, out);
         }
-        next = 0;
-        begun = call;
-        lanes.begin(call);
     }
 
     /** The offset of an element of gathered A on the device. */
@@ -190,38 +163,17 @@ public final class StagedCopies implements Copies {
         begin(call, stream);
     }
 
-    /** On a thread of its own: tells of chunks that have come to host memory. */
-    private void stage() {
-        gpu.bind();
-        // The product of the call before may come first, and peers must know that this rank lives.
-        entered.isDoneWithin(productNs, heartbeat);
-        for (int c = 0; c < staged.length; c++) {
-            while (!staged[c].isDoneWithin(LOOK_NS, SILENCE)) {
-                if (closing || failure.hasFailed()) {
-                    return;
-                }
-            }
-            lanes.staged(c);
-        }
-    }
-
     @Override
     public void issueRest(int call) {
         while (next < arrivals.length) {
             issueNext(call);
         }
-        lanes.await();
-        failure.check();
+        staging.end();
     }
 
     private void issueNext(int call) {
         Step.Copy copy = arrivals[next];
-        try {
-            lanes.await(copy.signal(), awaited[next]);
-        } catch (RuntimeException e) {
-            failure.failed(e);
-            throw failure.cause();
-        }
+        staging.awaitArrival(copy, awaited[next]);
         Part to = copy.to();
         Matrix host = lanes.matrix(to.buffer(), call);
         Copies.copyRows(
@@ -242,7 +194,7 @@ public final class StagedCopies implements Copies {
 
     @Override
     public List<FailureReport.Sent> sent(int call) {
-        return begun == call ? lanes.sent() : List.of();
+        return staging.sent(call);
     }
 
     @Override
@@ -252,7 +204,7 @@ public final class StagedCopies implements Copies {
 
     @Override
     public List<Timeline.Track> tracks(long startNs) {
-        return lanes.tracks(startNs);
+        return staging.tracks(startNs);
     }
 
     @Override
@@ -274,17 +226,15 @@ public final class StagedCopies implements Copies {
 
     private static void settle(GpuStream stream, DeviceEvent event) {
         event.record(stream);
-        event.isDoneWithin(SETTLE_NS, SILENCE);
+        event.isDoneWithin(SETTLE_NS, () -> {});
     }
 
     @Override
     public void close() {
-        closing = true;
-        lanes.close();
         // What a call that failed half-way has queued must not outlive the memory that it copies.
         settle(out, outDone);
         settle(in, inDone);
-        Arrays.stream(staged).forEach(DeviceEvent::close);
+        staging.close();
         Arrays.stream(arrived).filter(Objects::nonNull).forEach(DeviceEvent::close);
         entered.close();
         outDone.close();

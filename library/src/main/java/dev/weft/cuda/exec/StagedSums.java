@@ -2,12 +2,10 @@ package dev.weft.cuda.exec;
 
 import dev.weft.cuda.GpuStream;
 import dev.weft.cuda.exec.SumCopyList.Move;
-import dev.weft.cuda.kernel.PinnedBuffer;
 import dev.weft.exec.host.HostLanes;
 import dev.weft.fabric.FailureReport;
 import dev.weft.fabric.transport.Awaited;
 import dev.weft.fabric.transport.Transport;
-import dev.weft.ffi.CudaStreams;
 import dev.weft.op.Timeline;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.step.Buffer;
@@ -15,35 +13,15 @@ import dev.weft.plan.step.Step;
 import dev.weft.plan.step.StepPlan;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
-import java.lang.foreign.ValueLayout;
-import java.lang.invoke.VarHandle;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.locks.LockSupport;
 
-/**
- * Peers that are ranks which this GPU does not reach, as on other hosts. A thread for each lane
- * sends sums from this rank's host memory to that of a peer, as on the CPU. Another thread tells
- * them of the sums that the GPU has copied out: behind each copy the stream writes the number of
- * the call to a word in host memory, which this thread polls.
- *
- * <p>Copies in are queued once their sums are there, so no stream ever waits for the network.
- * {@link #end} returns when everything is sent, so when a call has been started, no thread of this
- * rank reads or writes host memory for it, except for its copies in.
- */
+/** Sums of ranks which this GPU does not reach: see {@link HostStaging}. */
 public final class StagedSums implements SumExchange {
 
-    private static final VarHandle WORD = ValueLayout.JAVA_INT.varHandle();
-
-    /** A wait shorter than this is spun through, a longer one leaves the core to others. */
-    private static final long SPIN_NS = 2_000_000;
-
-    private static final long PARK_NS = 50_000;
-
-    private final Transport fabric;
     private final HostLanes lanes;
+    private final HostStaging staging;
     private final long[] firstCols;
-    private final long productNs;
 
     /** By copy in: the wait for its sums. */
     private final Awaited[] arrivals;
@@ -59,17 +37,6 @@ public final class StagedSums implements SumExchange {
     private final int[] pieces;
     private final int[] left;
 
-    /** By copy out: the latest call in which it ended; then the latest call that has begun. */
-    private final PinnedBuffer words;
-
-    private final CallFailure failure;
-    private volatile boolean closing;
-
-    /** Copies out of the call; written by the thread that calls the operator. */
-    private volatile int queued;
-
-    private int begun;
-
     /**
      * @param lanes between the ranks' host memories; closed with this
      * @param columns of each product; in host memory their rows are side by side
@@ -81,10 +48,7 @@ public final class StagedSums implements SumExchange {
             SumCopyList list,
             List<Long> columns,
             long productNs) {
-        this.fabric = fabric;
-        this.failure = new CallFailure(fabric);
         this.lanes = lanes;
-        this.productNs = productNs;
         this.firstCols = new long[columns.size()];
         for (int i = 1; i < firstCols.length; i++) {
             firstCols[i] = firstCols[i - 1] + columns.get(i - 1);
@@ -106,12 +70,19 @@ public final class StagedSums implements SumExchange {
         for (int maker : makers) {
             pieces[maker]++;
         }
-        this.words = PinnedBuffer.allocate(4L * (makers.length + 1));
-        try {
-            lanes.start(this::tellLanes, failure::failed);
-        } catch (RuntimeException | Error e) {
-            words.close();
-            throw e;
+        // What the caller has queued before may take long.
+        this.staging =
+                new HostStaging(
+                        fabric, lanes, makers.length, Long.MAX_VALUE, productNs, this::copied);
+    }
+
+    /** Tells lanes of chunks of which all pieces are in host memory. */
+    private void copied(int copy) {
+        if (copy == 0) {
+            System.arraycopy(pieces, 0, left, 0, pieces.length);
+        }
+        if (--left[makers[copy]] == 0) {
+            lanes.done(made.get(makers[copy]));
         }
     }
 
@@ -148,62 +119,17 @@ public final class StagedSums implements SumExchange {
 
     @Override
     public void begin(int call, GpuStream stream) {
-        queued = 0;
-        begun = call;
-        CudaStreams.writeValue32(stream.handle(), words.address() + 4L * makers.length, call);
-        lanes.begin(call);
-    }
-
-    /** On a thread of its own: tells lanes of chunks that are in host memory. */
-    private void tellLanes() {
-        int call = lanes.number();
-        System.arraycopy(pieces, 0, left, 0, pieces.length);
-        // What the caller has queued before may take long.
-        if (!awaitWord(makers.length, call)) {
-            return;
-        }
-        for (int i = 0; i < makers.length; i++) {
-            if (!awaitWord(i, call)) {
-                return;
-            }
-            if (--left[makers[i]] == 0) {
-                lanes.done(made.get(makers[i]));
-            }
-        }
-    }
-
-    /** Whether the device has written the word; otherwise the call has failed. */
-    private boolean awaitWord(int word, int call) {
-        long startNs = System.nanoTime();
-        // Acquire: pairs with the stream's write, which comes after the copy.
-        while ((int) WORD.getAcquire(words.segment(), 4L * word) != call) {
-            if (closing || failure.hasFailed()) {
-                return false;
-            }
-            long now = System.nanoTime();
-            if (now - startNs < SPIN_NS) {
-                Thread.onSpinWait();
-                continue;
-            }
-            // A device at work is no stall: with what was queued before the call, or, for as long
-            // as a product can take, with what a queued copy waits for.
-            if (word == makers.length || word < queued && now - startNs < productNs) {
-                fabric.worked();
-            }
-            LockSupport.parkNanos(PARK_NS);
-        }
-        return true;
+        staging.begin(call, stream);
     }
 
     @Override
     public void awaitArrival(Move move, int call) {
         try {
-            lanes.await(move.copy().signal(), arrivals[move.word()]);
+            staging.awaitArrival(move.copy(), arrivals[move.word()]);
         } catch (RuntimeException e) {
-            failure.failed(e);
             // Their waits have ended with the fabric: an error tells what they have sent.
             lanes.await();
-            throw failure.cause();
+            throw e;
         }
     }
 
@@ -225,31 +151,26 @@ public final class StagedSums implements SumExchange {
 
     @Override
     public void copiedOut(int call, GpuStream on) {
-        int copy = queued;
-        CudaStreams.writeValue32(on.handle(), words.address() + 4L * copy, call);
-        queued = copy + 1;
+        staging.copiedOut(call, on);
     }
 
     @Override
     public void end() {
-        lanes.await();
-        failure.check();
+        staging.end();
     }
 
     @Override
     public List<FailureReport.Sent> sent(int call) {
-        return begun == call ? lanes.sent() : List.of();
+        return staging.sent(call);
     }
 
     @Override
     public List<Timeline.Track> tracks(long startNs) {
-        return lanes.tracks(startNs);
+        return staging.tracks(startNs);
     }
 
     @Override
     public void close() {
-        closing = true;
-        lanes.close();
-        words.close();
+        staging.close();
     }
 }

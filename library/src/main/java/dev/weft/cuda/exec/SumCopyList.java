@@ -1,5 +1,6 @@
 package dev.weft.cuda.exec;
 
+import dev.weft.cuda.exec.DeviceSteps.RowSum;
 import dev.weft.cuda.kernel.Origin;
 import dev.weft.cuda.kernel.TileSchedule.SumBlock;
 import dev.weft.cuda.kernel.TileShape;
@@ -93,12 +94,11 @@ public record SumCopyList(
     }
 
     /**
-     * Rows that are made together: the sum of some parts, in this order.
+     * Rows that are made at once.
      *
-     * @param row the first row in C
      * @param flags by product: of the copy after which all parts have come; -1 if none comes
      */
-    public record Made(List<Part> parts, Part into, long row, List<Integer> flags) {}
+    record Made(RowSum rows, List<Integer> flags) {}
 
     public SumCopyList {
         buffers = List.copyOf(buffers);
@@ -190,19 +190,12 @@ public record SumCopyList(
             this.columns = columns;
             this.shape = shape;
             columns.forEach(n -> lastFlags.add(new HashMap<>()));
-            plans.stream().flatMap(Writer::steps).forEach(this::index);
-            steps(plan).forEach(this::add);
+            plans.stream().flatMap(of -> DeviceSteps.of(of, Step.Copy.class)).forEach(this::index);
+            DeviceSteps.of(plan).forEach(this::add);
             adds.sort(Comparator.comparingLong(Step.Add::firstRow));
         }
 
-        private static Stream<Step> steps(StepPlan of) {
-            return of.workers().stream().flatMap(worker -> worker.steps().stream());
-        }
-
-        private void index(Step step) {
-            if (!(step instanceof Step.Copy copy)) {
-                return;
-            }
+        private void index(Step.Copy copy) {
             if (copy.to().rank() == plan.rank()) {
                 arriving.put(copy.to(), copy);
             } else if (copy.from().rank() == plan.rank()) {
@@ -332,7 +325,7 @@ public record SumCopyList(
         }
 
         private Origin origin(long row) {
-            int source = CopyListWriter.source(row, chunks.shards());
+            int source = DeviceSteps.source(row, chunks.shards());
             long inShard = row - chunks.shards().firstRow(source);
             return new Origin(source, Math.toIntExact(inShard / chunks.chunkRows(source)));
         }
@@ -410,7 +403,7 @@ public record SumCopyList(
                 boolean multiplied = add.addends().stream().allMatch(this::isMultiplied);
                 flags.add(multiplied ? -1 : flag(i, add));
             }
-            return new Made(add.addends(), add.into(), add.firstRow(), flags);
+            return new Made(new RowSum(add.addends(), add.firstRow(), add.into()), flags);
         }
 
         private boolean isMultiplied(Part part) {
@@ -429,35 +422,13 @@ public record SumCopyList(
                 if (before != null
                         && before.flags().equals(one.flags())
                         && one.flags().contains(-1)
-                        && follows(before, one)) {
+                        && before.rows().isFollowedBy(one.rows())) {
                     results.removeLast();
-                    one = joined(before, one);
+                    one = new Made(before.rows().joined(one.rows()), before.flags());
                 }
                 results.add(one);
             }
             return results;
-        }
-
-        private static boolean follows(Made before, Made next) {
-            boolean same = before.parts().size() == next.parts().size();
-            for (int i = 0; same && i < next.parts().size(); i++) {
-                same = follows(before.parts().get(i), next.parts().get(i));
-            }
-            return same && follows(before.into(), next.into());
-        }
-
-        private static boolean follows(Part before, Part next) {
-            return before.buffer() == next.buffer()
-                    && before.firstRow() + before.rows() == next.firstRow();
-        }
-
-        private static Made joined(Made before, Made next) {
-            long rows = before.into().rows() + next.into().rows();
-            return new Made(
-                    before.parts().stream().map(part -> part.rows(0, rows)).toList(),
-                    before.into().rows(0, rows),
-                    before.row(),
-                    before.flags());
         }
     }
 }

@@ -79,7 +79,7 @@ final class SumTimeline implements AutoCloseable {
     private Span span(Move move) {
         int from = move.copy().from().rank();
         int to = move.copy().to().rank();
-        int source = CopyListWriter.source(move.row(), shards());
+        int source = DeviceSteps.source(move.row(), shards());
         long row = move.row() - shards().firstRow(source);
         return new Span(
                 Kind.TRANSFER,

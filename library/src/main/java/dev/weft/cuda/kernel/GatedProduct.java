@@ -201,7 +201,7 @@ public final class GatedProduct implements DeviceProduct {
 
     /** Whether the kernel reads A and B by tensor maps. */
     private boolean maps() {
-        return kernel.kind() == GatedKernel.Kind.HOPPER || kernel.kind() == GatedKernel.Kind.FP8;
+        return kernel.family() == KernelFamily.HOPPER || kernel.family() == KernelFamily.FP8;
     }
 
     private void writeScales(Scales scales, long k, long n) {
@@ -287,7 +287,7 @@ public final class GatedProduct implements DeviceProduct {
             arguments.set(JAVA_LONG, PARTS_AT, bs.address());
             arguments.set(JAVA_LONG, PARTS_AT + 8, parts.address());
         }
-        if (start != null && kernel.kind() == GatedKernel.Kind.HOPPER) {
+        if (start != null && kernel.family() == KernelFamily.HOPPER) {
             MemorySegment map = arguments.asSlice(SUMS_AT, CudaModules.TENSOR_MAP_BYTES);
             encode(map, start, C_BOX_ROWS);
         } else if (start != null) {

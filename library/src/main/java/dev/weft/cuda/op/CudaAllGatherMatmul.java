@@ -4,7 +4,6 @@ import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.Gpu;
 import dev.weft.cuda.exec.CallEvents;
 import dev.weft.cuda.exec.CudaBuffers;
-import dev.weft.cuda.exec.CudaEngine;
 import dev.weft.cuda.exec.GatherRun;
 import dev.weft.cuda.exec.HostPeers;
 import dev.weft.cuda.exec.Peers;
@@ -86,11 +85,12 @@ public final class CudaAllGatherMatmul extends CudaOperator {
 
     /** With host peers: the rows of a peer, to be written while no call is under way. */
     public Matrix peerShard(int rank) {
-        if (!(peers instanceof HostPeers host)) {
+        Matrix all = peers instanceof HostPeers host ? host.shards() : null;
+        if (all == null) {
             throw new IllegalStateException("the peers are ranks of their own, not host memory");
         }
         var shards = plan().chunks().shards();
-        return host.shards().rows(shards.firstRow(rank), shards.rows(rank));
+        return all.rows(shards.firstRow(rank), shards.rows(rank));
     }
 
     /**

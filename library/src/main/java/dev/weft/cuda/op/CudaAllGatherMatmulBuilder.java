@@ -4,7 +4,6 @@ import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.Gpu;
 import dev.weft.cuda.GpuStream;
 import dev.weft.cuda.exec.CopyStreams;
-import dev.weft.cuda.exec.CudaEngine;
 import dev.weft.cuda.exec.DeviceOperands;
 import dev.weft.cuda.kernel.DeviceEpilogue;
 import dev.weft.cuda.kernel.DeviceProduct;

@@ -4,7 +4,6 @@ import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.Gpu;
 import dev.weft.cuda.exec.CallEvents;
 import dev.weft.cuda.exec.CudaBuffers;
-import dev.weft.cuda.exec.CudaEngine;
 import dev.weft.cuda.exec.HostPeerSums;
 import dev.weft.cuda.exec.HostSums;
 import dev.weft.cuda.exec.Peers;

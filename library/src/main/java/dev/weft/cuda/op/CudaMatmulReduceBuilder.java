@@ -3,9 +3,9 @@ package dev.weft.cuda.op;
 import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.Gpu;
 import dev.weft.cuda.GpuStream;
-import dev.weft.cuda.exec.CudaEngine;
 import dev.weft.cuda.exec.DeviceOperands;
 import dev.weft.cuda.kernel.GatedKernel;
+import dev.weft.cuda.kernel.KernelFamily;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.transport.Agreement;
 import dev.weft.op.ReduceBuilder;
@@ -127,7 +127,7 @@ public final class CudaMatmulReduceBuilder
             Agreement agreement = new Agreement(group.fabric);
             agreement.on("whether sums go through host memory", bit(isStaged(wanted)));
             // Kernels differ in their tiles and in how they sum; -Dweft.cuda.kernel sets one.
-            agreement.on("the number of the kernel", GatedKernel.Kind.of(group.gpu).ordinal());
+            agreement.on("the number of the kernel", KernelFamily.of(group.gpu).ordinal());
             for (int i = 0; i < group.bs.size(); i++) {
                 agreement.on(
                         "whether B number " + i + " is transposed",

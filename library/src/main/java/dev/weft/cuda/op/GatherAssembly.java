@@ -2,14 +2,13 @@ package dev.weft.cuda.op;
 
 import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.GpuStream;
-import dev.weft.cuda.exec.ArrivalPlace;
 import dev.weft.cuda.exec.CallEvents;
 import dev.weft.cuda.exec.Copies;
 import dev.weft.cuda.exec.CopyList;
 import dev.weft.cuda.exec.CopyStreams;
 import dev.weft.cuda.exec.CudaBuffers;
-import dev.weft.cuda.exec.CudaEngine;
 import dev.weft.cuda.exec.DeviceLayout;
+import dev.weft.cuda.exec.DeviceLayout.Place;
 import dev.weft.cuda.exec.DeviceOperands;
 import dev.weft.cuda.exec.DevicePeers;
 import dev.weft.cuda.exec.DeviceTimeline;
@@ -19,7 +18,6 @@ import dev.weft.cuda.exec.LaneCounters;
 import dev.weft.cuda.exec.Launches;
 import dev.weft.cuda.exec.Peers;
 import dev.weft.cuda.exec.StagedCopies;
-import dev.weft.cuda.exec.StagedPeers;
 import dev.weft.cuda.kernel.CublasProduct;
 import dev.weft.cuda.kernel.DeviceProduct;
 import dev.weft.cuda.kernel.GatedKernel;
@@ -153,9 +151,8 @@ final class GatherAssembly {
             }
             launches.add(ofLaunch);
         }
-        double work = 2.0 * wanted.shards().totalRows() * wanted.k() * columns();
         CallEvents events =
-                group.events(list.origins(), list.due(), peers, buffers, counters, work);
+                group.events(list.origins(), list.due(), peers, buffers, counters, work());
         made.push(events);
         List<List<DeviceMatrix>> shared = sharedResults();
         GatedKernel kernel = kernels.isEmpty() ? null : kernels.getFirst();
@@ -168,7 +165,14 @@ final class GatherAssembly {
         group.barrier();
         GatherRun.Parts parts =
                 new GatherRun.Parts(
-                        list, engine, buffers, operands, copies, products, ready, launches,
+                        list,
+                        engine == CudaEngine.CUBLAS,
+                        buffers,
+                        operands,
+                        copies,
+                        products,
+                        ready,
+                        launches,
                         timeline);
         return new CudaAllGatherMatmul(
                 group,
@@ -246,11 +250,11 @@ final class GatherAssembly {
         return all;
     }
 
-    private ArrivalPlace place() {
+    private Place place() {
         if (plan.storage() == RankPlan.Storage.PING_PONG) {
-            return ArrivalPlace.PING_PONG;
+            return Place.PING_PONG;
         }
-        return wanted.wants(Feature.SIDE_BY_SIDE) ? ArrivalPlace.COLUMNS : ArrivalPlace.ROWS;
+        return wanted.wants(Feature.SIDE_BY_SIDE) ? Place.COLUMNS : Place.ROWS;
     }
 
     private LaneCounters counters() {
@@ -259,6 +263,11 @@ final class GatherAssembly {
 
     private long columns() {
         return wanted.columns().stream().mapToLong(Long::longValue).sum();
+    }
+
+    /** Multiply-adds of a call, twice. */
+    private double work() {
+        return 2.0 * wanted.shards().totalRows() * wanted.k() * columns();
     }
 
     /** All rows in their natural order, waiting for nothing: the product alone. */
@@ -297,14 +306,14 @@ final class GatherAssembly {
                                 kernel.shape(),
                                 awaited == null ? Map.of() : awaited.arriving()),
                         new GatedProduct.Operands(places, b, transposed || scales != null, c),
-                        buffers.gates(staged ? StagedPeers.longestWaitNs(deadlineNs) : deadlineNs),
+                        buffers.gates(staged ? HostPeers.longestWaitNs(deadlineNs) : deadlineNs),
                         scales));
     }
 
     private Peers peers() {
         long[] own = {buffers.address(0), buffers.address(1)};
         if (staged) {
-            return new StagedPeers(
+            return new HostPeers(
                     group.fabric, host.region(), host.buffersAt(), own, buffers.flags());
         }
         if (group.fabric == null) {
@@ -348,18 +357,17 @@ final class GatherAssembly {
 
     private Copies copies() {
         boolean awaited = engine == CudaEngine.CUBLAS;
-        if (peers instanceof StagedPeers through) {
-            double work = 2.0 * wanted.shards().totalRows() * wanted.k() * columns();
+        if (staged) {
             return new StagedCopies(
-                    group.gpu,
-                    through,
+                    group.fabric,
+                    peers,
                     host,
                     steps,
                     list,
                     plan.chunks(),
                     layout,
                     awaited,
-                    CallEvents.productNs(work));
+                    CallEvents.productNs(work()));
         }
         // Rows of one row of tiles come from host memory in as few copies as can be.
         boolean joins = oneRowOfTiles && group.fabric == null;

@@ -1,7 +1,6 @@
 package dev.weft.cuda.op;
 
 import dev.weft.cuda.GpuStream;
-import dev.weft.cuda.exec.ArrivalPlace;
 import dev.weft.cuda.exec.CallEvents;
 import dev.weft.cuda.exec.CudaBuffers;
 import dev.weft.cuda.exec.DeviceLayout;
@@ -12,7 +11,6 @@ import dev.weft.cuda.exec.HostSums;
 import dev.weft.cuda.exec.LaneCounters;
 import dev.weft.cuda.exec.LinkedSums;
 import dev.weft.cuda.exec.Peers;
-import dev.weft.cuda.exec.StagedPeers;
 import dev.weft.cuda.exec.StagedSums;
 import dev.weft.cuda.exec.SumCopyList;
 import dev.weft.cuda.exec.SumExchange;
@@ -93,7 +91,7 @@ record SumAssembly(
             long k = inner.rows(group.rank);
             buffers =
                     new CudaBuffers(
-                            new DeviceLayout(chunks().shards(), aType, k, ArrivalPlace.ROWS),
+                            new DeviceLayout(chunks().shards(), aType, k, DeviceLayout.Place.ROWS),
                             group.rank,
                             list == null ? 0 : list.origins().size() + list.counters(),
                             0,
@@ -142,12 +140,12 @@ record SumAssembly(
         } else {
             HostLanes lanes = StagedSums.lanes(group.fabric, steps, chunks());
             peers =
-                    new StagedPeers(
+                    new HostPeers(
                             group.fabric, lanes.region(), lanes.buffersAt(), own, buffers.flags());
             made.push(peers);
             long productNs = CallEvents.productNs(work());
             exchange = new StagedSums(group.fabric, lanes, list, columns, productNs);
-            longestWaitNs = StagedPeers.longestWaitNs(longestWaitNs);
+            longestWaitNs = HostPeers.longestWaitNs(longestWaitNs);
         }
         HostSums sums =
                 new HostSums(

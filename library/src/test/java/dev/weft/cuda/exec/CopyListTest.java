@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assertions.fail;
 
 import dev.weft.cuda.exec.CopyList.Copy;
+import dev.weft.cuda.exec.DevicePeers.Raised;
 import dev.weft.cuda.kernel.RowRange;
 import dev.weft.cuda.kernel.RowRange.Piece;
 import dev.weft.cuda.kernel.TileShape;
@@ -478,10 +479,10 @@ class CopyListTest {
         List<Copy> first = list(Algorithm.MESH_PULL, chunks, 0).lanes().getFirst();
         // The rows of ranks 2, 3 and then 0.
         List<Copy> second = list(Algorithm.MESH_PULL, chunks, 1).lanes().getFirst();
-        DeviceLayout below = new DeviceLayout(shards, DType.FP16, 16, ArrivalPlace.ROWS);
+        DeviceLayout below = new DeviceLayout(shards, DType.FP16, 16, DeviceLayout.Place.ROWS);
         assertArrayEquals(new int[] {2, 2}, CopyList.adjacent(first, below));
         assertArrayEquals(new int[] {1, 2}, CopyList.adjacent(second, below));
-        DeviceLayout beside = new DeviceLayout(shards, DType.FP16, 16, ArrivalPlace.COLUMNS);
+        DeviceLayout beside = new DeviceLayout(shards, DType.FP16, 16, DeviceLayout.Place.COLUMNS);
         assertArrayEquals(new int[] {1, 2}, CopyList.adjacent(first, beside));
     }
 }

@@ -20,9 +20,12 @@ class DeviceLayoutTest {
         for (DType type : DType.values()) {
             for (long cols : new long[] {1, 7, 33, 64}) {
                 Shards uneven = Shards.of(3, 0, 5, 1);
-                assertApart(new DeviceLayout(uneven, type, cols, ArrivalPlace.ROWS), 9, cols);
+                assertApart(new DeviceLayout(uneven, type, cols, DeviceLayout.Place.ROWS), 9, cols);
                 Shards even = Shards.even(12, 3);
-                assertApart(new DeviceLayout(even, type, cols, ArrivalPlace.COLUMNS), 4, 3 * cols);
+                assertApart(
+                        new DeviceLayout(even, type, cols, DeviceLayout.Place.COLUMNS),
+                        4,
+                        3 * cols);
             }
         }
     }
@@ -39,7 +42,7 @@ class DeviceLayoutTest {
                     assertTrue(places.add(at), "source " + source + ", row " + row);
                     assertEquals(ADDRESS + at, layout.shard(1, source, ADDRESS).at(row, col));
                     long inAll =
-                            layout.place() == ArrivalPlace.COLUMNS
+                            layout.place() == DeviceLayout.Place.COLUMNS
                                     ? layout.gathered(ADDRESS).at(row, source * layout.cols() + col)
                                     : layout.gathered(ADDRESS)
                                             .at(shards.firstRow(source) + row, col);
@@ -56,7 +59,8 @@ class DeviceLayoutTest {
     void pingPongBuffersDoNotGrowWithTheRanks() {
         for (int ranks : List.of(2, 8, 64)) {
             Shards shards = Shards.even(128L * ranks, ranks);
-            DeviceLayout layout = new DeviceLayout(shards, DType.BF16, 512, ArrivalPlace.PING_PONG);
+            DeviceLayout layout =
+                    new DeviceLayout(shards, DType.BF16, 512, DeviceLayout.Place.PING_PONG);
             assertEquals(2 * 128 * 1024, layout.bytes(ranks - 1));
         }
     }
@@ -64,7 +68,7 @@ class DeviceLayoutTest {
     @Test
     void whatArrivesLiesBehindTheOwnShardInTheBufferOfItsSlot() {
         DeviceLayout layout =
-                new DeviceLayout(Shards.of(3, 0, 5), DType.FP16, 8, ArrivalPlace.PING_PONG);
+                new DeviceLayout(Shards.of(3, 0, 5), DType.FP16, 8, DeviceLayout.Place.PING_PONG);
         assertEquals(0, layout.at(2, 2, 0, 0));
         assertEquals(5 * 16, layout.at(2, 0, 0, 0));
         assertEquals(16 + 2, layout.at(1, 0, 1, 1));

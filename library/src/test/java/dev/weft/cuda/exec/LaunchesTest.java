@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.cuda.exec.CopyList.Copy;
 import dev.weft.cuda.exec.CopyList.Launch;
+import dev.weft.cuda.exec.DevicePeers.Raised;
 import dev.weft.cuda.kernel.RowRange;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunks;
@@ -164,7 +165,7 @@ class LaunchesTest {
             this.what = what;
             this.lists = lists(plans);
             Shards shards = plans.getFirst().chunks().shards();
-            this.layout = new DeviceLayout(shards, DType.FP16, COLS, ArrivalPlace.PING_PONG);
+            this.layout = new DeviceLayout(shards, DType.FP16, COLS, DeviceLayout.Place.PING_PONG);
             int ranks = plans.size();
             this.buffers = new byte[ranks][2][];
             this.raised = new boolean[ranks][lists.getFirst().flags() + ranks];

@@ -3,6 +3,7 @@ package dev.weft.cuda.exec;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.weft.cuda.exec.DevicePeers.Raised;
 import dev.weft.cuda.exec.LinkedProgram.Item;
 import dev.weft.plan.Chunk;
 import dev.weft.plan.Chunks;
@@ -115,7 +116,7 @@ class LinkedProgramTest {
                                 List.of(0, 1), 0, new Part(0, StepPlan.C, 0, 6, 0, COLS))),
                 program.items().getFirst().products());
         assertEquals(1, program.items().getLast().moves().size());
-        assertEquals(6, program.items().getLast().moves().getFirst().to().rows());
+        assertEquals(6, program.items().getLast().moves().getFirst().into().rows());
         // An epilogue comes in between.
         LinkedProgram finished = LinkedProgram.of(plans, 0, false);
         assertEquals(3, finished.items().size());
@@ -208,10 +209,10 @@ class LinkedProgramTest {
                     memory.put(at(product.into(), row), product.parts());
                 }
             }
-            for (LinkedProgram.Sum sum : item.sums()) {
+            for (DeviceSteps.RowSum sum : item.sums()) {
                 for (long row = 0; row < sum.into().rows(); row++) {
                     List<Integer> parts = new ArrayList<>();
-                    for (Part addend : sum.addends()) {
+                    for (Part addend : sum.parts()) {
                         List<Integer> found = memory.get(at(addend, row));
                         assertTrue(found != null, "nothing is there yet, " + what);
                         parts.addAll(found);
@@ -219,9 +220,10 @@ class LinkedProgramTest {
                     memory.put(at(sum.into(), row), parts);
                 }
             }
-            for (LinkedProgram.Move move : item.moves()) {
-                for (long row = 0; row < move.to().rows(); row++) {
-                    memory.put(at(move.to(), row), memory.get(at(move.from(), row)));
+            for (DeviceSteps.RowSum move : item.moves()) {
+                for (long row = 0; row < move.into().rows(); row++) {
+                    Part from = move.parts().getFirst();
+                    memory.put(at(move.into(), row), memory.get(at(from, row)));
                 }
             }
         }

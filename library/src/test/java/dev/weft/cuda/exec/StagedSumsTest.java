@@ -262,11 +262,11 @@ class StagedSumsTest {
         private void make(Made made) {
             for (int p = 0; p < columns.size(); p++) {
                 assertTrue(made.flags().get(p) < 0 || flags[made.flags().get(p)]);
-                Part into = made.into();
+                Part into = made.rows().into();
                 for (long row = 0; row < into.rows(); row++) {
                     for (long col = 0; col < columns.get(p); col++) {
                         float sum = 0;
-                        for (Part part : made.parts()) {
+                        for (Part part : made.rows().parts()) {
                             sum += sums[p][part.buffer()].get(part.firstRow() + row, col);
                         }
                         sums[p][into.buffer()].set(into.firstRow() + row, col, sum);

@@ -98,7 +98,9 @@ class SumCopyListTest {
         assertEquals(List.of(), list.late());
         Part sums = new Part(3, SUMS, 3072, 1024, 0, 8192);
         Part c = new Part(3, StepPlan.C, 0, 1024, 0, 8192);
-        assertEquals(List.of(new Made(List.of(sums), c, 3072, List.of(-1))), list.results());
+        assertEquals(
+                List.of(new Made(new DeviceSteps.RowSum(List.of(sums), 3072, c), List.of(-1))),
+                list.results());
         List<SumBlock> blocks = list.blocks().getFirst();
         assertTrue(blocks.stream().allMatch(b -> b.flag() >= 0));
         // Small at both ends, whole rows between.
@@ -116,7 +118,7 @@ class SumCopyListTest {
         assertEquals(4096L * 1536, covered(list.out(), SUMS));
         assertEquals(1024L * 1536, covered(list.in(), WHOLE));
         assertEquals(4, list.results().size());
-        assertEquals(WHOLE, list.results().getFirst().parts().getFirst().buffer());
+        assertEquals(WHOLE, list.results().getFirst().rows().parts().getFirst().buffer());
         assertEquals(1024, list.buffers().get(WHOLE).rows());
         assertEquals(4096, list.buffers().get(SUMS).rows());
     }
@@ -131,14 +133,14 @@ class SumCopyListTest {
         assertEquals(2 * 2, list.late().size());
         assertEquals(2, list.added().size());
         for (Made made : list.added()) {
-            assertEquals(0, from(list, made.parts().getFirst()));
-            assertEquals(SUMS, made.parts().getLast().buffer());
-            assertEquals(2, made.parts().size());
-            assertEquals(WHOLE, made.into().buffer());
+            assertEquals(0, from(list, made.rows().parts().getFirst()));
+            assertEquals(SUMS, made.rows().parts().getLast().buffer());
+            assertEquals(2, made.rows().parts().size());
+            assertEquals(WHOLE, made.rows().into().buffer());
         }
         for (Made made : list.results()) {
-            assertEquals(WHOLE, made.parts().getFirst().buffer());
-            assertEquals(1, made.parts().size());
+            assertEquals(WHOLE, made.rows().parts().getFirst().buffer());
+            assertEquals(1, made.rows().parts().size());
         }
     }
 
@@ -242,7 +244,7 @@ class SumCopyListTest {
                     assertTrue(move.word() < move.after(), list::toString);
                 }
             }
-            long rows = list.results().stream().mapToLong(made -> made.into().rows()).sum();
+            long rows = list.results().stream().mapToLong(made -> made.rows().into().rows()).sum();
             assertEquals(all ? Shards.of(m).totalRows() : m[rank], rows);
             checkTiles(blocks);
         }

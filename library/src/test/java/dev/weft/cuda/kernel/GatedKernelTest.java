@@ -6,7 +6,6 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import dev.weft.cuda.kernel.GatedKernel.Kind;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import org.junit.jupiter.api.Test;
@@ -61,16 +60,16 @@ class GatedKernelTest {
 
     @ParameterizedTest
     @CsvSource({"80, MMA", "86, MMA", "89, MMA", "90, HOPPER", "100, MMA", "103, MMA", "120, MMA"})
-    void everyCardFrom80OnHasAKernel(int capability, Kind kind) {
-        assumeTrue(System.getProperty(GatedKernel.KIND_PROPERTY) == null, "a kernel is forced");
-        assertEquals(kind, Kind.of(capability));
+    void everyCardFrom80OnHasAKernel(int capability, KernelFamily kind) {
+        assumeTrue(System.getProperty(KernelFamily.PROPERTY) == null, "a kernel is forced");
+        assertEquals(kind, KernelFamily.of(capability));
     }
 
     @Test
     void anOlderCardIsRefused() {
-        assumeTrue(System.getProperty(GatedKernel.KIND_PROPERTY) == null, "a kernel is forced");
+        assumeTrue(System.getProperty(KernelFamily.PROPERTY) == null, "a kernel is forced");
         assertEquals(
                 "compute capability 7.5 for the kernel mma: expected 8.0 or later",
-                assertThrows(IllegalStateException.class, () -> Kind.of(75)).getMessage());
+                assertThrows(IllegalStateException.class, () -> KernelFamily.of(75)).getMessage());
     }
 }

@@ -9,10 +9,10 @@ import dev.weft.cuda.DeviceBuffer;
 import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.Gpu;
 import dev.weft.cuda.GpuStream;
-import dev.weft.cuda.exec.CudaEngine;
 import dev.weft.cuda.kernel.DeviceCheck;
 import dev.weft.cuda.kernel.GatedKernel;
 import dev.weft.cuda.kernel.GatedProduct;
+import dev.weft.cuda.kernel.KernelFamily;
 import dev.weft.cuda.kernel.RowRange;
 import dev.weft.cuda.kernel.StallWord;
 import dev.weft.cuda.kernel.TileSchedule;
@@ -135,16 +135,16 @@ class CudaAllGatherMatmulIT {
 
     @Test
     void theKernelForOlderCardsGivesTheProductToo() {
-        String before = System.getProperty(GatedKernel.KIND_PROPERTY);
-        System.setProperty(GatedKernel.KIND_PROPERTY, "mma");
+        String before = System.getProperty(KernelFamily.PROPERTY);
+        System.setProperty(KernelFamily.PROPERTY, "mma");
         try {
             hostPeersGiveTheProduct(DType.BF16, DType.BF16, false, 700, 1000, 130);
             hostPeersGiveTheProduct(DType.FP16, DType.FP32, true, 1024, 520, 264);
         } finally {
             if (before == null) {
-                System.clearProperty(GatedKernel.KIND_PROPERTY);
+                System.clearProperty(KernelFamily.PROPERTY);
             } else {
-                System.setProperty(GatedKernel.KIND_PROPERTY, before);
+                System.setProperty(KernelFamily.PROPERTY, before);
             }
         }
     }

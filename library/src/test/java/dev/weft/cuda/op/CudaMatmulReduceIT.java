@@ -6,7 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.weft.cuda.Gpu;
-import dev.weft.cuda.kernel.GatedKernel;
+import dev.weft.cuda.kernel.KernelFamily;
 import dev.weft.fabric.World;
 import dev.weft.gemm.Float64Oracle;
 import dev.weft.op.Epilogue;
@@ -308,16 +308,16 @@ class CudaMatmulReduceIT {
 
     @Test
     void theKernelForOlderCardsSumsToo() {
-        String before = System.getProperty(GatedKernel.KIND_PROPERTY);
-        System.setProperty(GatedKernel.KIND_PROPERTY, "mma");
+        String before = System.getProperty(KernelFamily.PROPERTY);
+        System.setProperty(KernelFamily.PROPERTY, "mma");
         try {
             aChainGoesOnWhereTheRankBeforeStopped(DType.BF16, DType.BF16, false, 700, 1008, 1030);
             unevenAndEmptyPartsAreSummed();
         } finally {
             if (before == null) {
-                System.clearProperty(GatedKernel.KIND_PROPERTY);
+                System.clearProperty(KernelFamily.PROPERTY);
             } else {
-                System.setProperty(GatedKernel.KIND_PROPERTY, before);
+                System.setProperty(KernelFamily.PROPERTY, before);
             }
         }
     }

@@ -5,7 +5,6 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.cuda.exec.CopyList;
-import dev.weft.cuda.exec.CudaEngine;
 import dev.weft.cuda.kernel.TileShape;
 import dev.weft.fabric.transport.Ranks;
 import dev.weft.fabric.transport.Transport;

@@ -5,7 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.weft.cuda.Gpu;
-import dev.weft.cuda.kernel.GatedKernel;
+import dev.weft.cuda.kernel.KernelFamily;
 import dev.weft.fabric.World;
 import dev.weft.op.Operator.View;
 import dev.weft.op.Timeline;
@@ -51,7 +51,7 @@ class DeviceTimelineIT {
     @CsvSource({"hopper", "mma"})
     void everyChunkAndEveryTileIsTold(String kind) {
         Gpu gpu = gpu(kind);
-        System.setProperty(GatedKernel.KIND_PROPERTY, kind);
+        System.setProperty(KernelFamily.PROPERTY, kind);
         Shards shards = Shards.of(1500, 0, 3001, 700);
         try (Arena arena = Arena.ofShared()) {
             DeviceProblem problem = DeviceProblem.random(arena, shards, K, N, DType.BF16);
@@ -72,7 +72,7 @@ class DeviceTimelineIT {
                 assertEquals(shards.totalRows(), rows(product, Kind.COMPUTE));
             }
         } finally {
-            System.clearProperty(GatedKernel.KIND_PROPERTY);
+            System.clearProperty(KernelFamily.PROPERTY);
         }
     }
 
@@ -137,7 +137,7 @@ class DeviceTimelineIT {
     })
     void everyCopyAndEveryTileOfSumsIsTold(String kind, String algorithm, boolean all) {
         Gpu gpu = gpu(kind);
-        System.setProperty(GatedKernel.KIND_PROPERTY, kind);
+        System.setProperty(KernelFamily.PROPERTY, kind);
         Shards rows = Shards.of(700, 1, 900);
         int rank = 1;
         try (Arena arena = Arena.ofShared();
@@ -168,7 +168,7 @@ class DeviceTimelineIT {
             Timeline product = op.lastResult().timeline();
             assertEquals(List.of(), spans(product, Kind.TRANSFER));
         } finally {
-            System.clearProperty(GatedKernel.KIND_PROPERTY);
+            System.clearProperty(KernelFamily.PROPERTY);
         }
     }
 

@@ -9,7 +9,7 @@ import dev.weft.cuda.Gpu;
 import dev.weft.cuda.GpuStream;
 import dev.weft.cuda.kernel.DeviceCheck;
 import dev.weft.cuda.kernel.DeviceProduct;
-import dev.weft.cuda.kernel.GatedKernel;
+import dev.weft.cuda.kernel.KernelFamily;
 import dev.weft.op.Operator.View;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Shards;
@@ -35,15 +35,15 @@ class GatedProductIT {
     @BeforeEach
     void rememberKernel() {
         assumeTrue(Gpu.unavailable().isEmpty(), () -> "no GPU: " + Gpu.unavailable().orElse(""));
-        before = System.getProperty(GatedKernel.KIND_PROPERTY);
+        before = System.getProperty(KernelFamily.PROPERTY);
     }
 
     @AfterEach
     void restoreKernel() {
         if (before == null) {
-            System.clearProperty(GatedKernel.KIND_PROPERTY);
+            System.clearProperty(KernelFamily.PROPERTY);
         } else {
-            System.setProperty(GatedKernel.KIND_PROPERTY, before);
+            System.setProperty(KernelFamily.PROPERTY, before);
         }
     }
 
@@ -62,7 +62,7 @@ class GatedProductIT {
         assumeTrue(
                 gpu.capability() / 10 == 9 || !kind.equals("hopper"),
                 () -> "no Hopper instructions on " + gpu);
-        System.setProperty(GatedKernel.KIND_PROPERTY, kind);
+        System.setProperty(KernelFamily.PROPERTY, kind);
         Shards shards = Shards.of(m / 2, 0, m / 3, m - m / 2 - m / 3);
         try (Arena arena = Arena.ofShared();
                 DeviceCheck check = new DeviceCheck(gpu);

@@ -9,7 +9,7 @@ import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.Gpu;
 import dev.weft.cuda.GpuStream;
 import dev.weft.cuda.kernel.DeviceCheck;
-import dev.weft.cuda.kernel.GatedKernel;
+import dev.weft.cuda.kernel.KernelFamily;
 import dev.weft.fabric.World;
 import dev.weft.gemm.Float64Oracle;
 import dev.weft.gemm.Loss;
@@ -235,14 +235,14 @@ class ScaledProductIT {
                     CudaAllGatherMatmul.withHostPeers(gpu, 0)
                             .scaledA(one, DType.E4M3, Scaling.ROW)
                             .b(blocks, false));
-            System.setProperty(GatedKernel.KIND_PROPERTY, "mma");
+            System.setProperty(KernelFamily.PROPERTY, "mma");
             try {
                 assertRefused(
                         "A of e4m3 on %s with kernel mma_gemm.cu: expected compute capability 9.0 and kernel hopper"
                                 .formatted(gpu),
                         problem.describe(CudaAllGatherMatmul.withHostPeers(gpu, 0), one));
             } finally {
-                System.clearProperty(GatedKernel.KIND_PROPERTY);
+                System.clearProperty(KernelFamily.PROPERTY);
             }
         }
     }

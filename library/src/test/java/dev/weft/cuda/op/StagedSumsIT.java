@@ -6,7 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.weft.cuda.Gpu;
-import dev.weft.cuda.kernel.GatedKernel;
+import dev.weft.cuda.kernel.KernelFamily;
 import dev.weft.fabric.FabricException;
 import dev.weft.fabric.FabricException.PeerFailedException;
 import dev.weft.fabric.World;
@@ -301,15 +301,15 @@ class StagedSumsIT {
 
     @Test
     void theKernelForOlderCardsSumsToo() {
-        String before = System.getProperty(GatedKernel.KIND_PROPERTY);
-        System.setProperty(GatedKernel.KIND_PROPERTY, "mma");
+        String before = System.getProperty(KernelFamily.PROPERTY);
+        System.setProperty(KernelFamily.PROPERTY, "mma");
         try {
             unevenAndEmptyPartsAreSummed();
         } finally {
             if (before == null) {
-                System.clearProperty(GatedKernel.KIND_PROPERTY);
+                System.clearProperty(KernelFamily.PROPERTY);
             } else {
-                System.setProperty(GatedKernel.KIND_PROPERTY, before);
+                System.setProperty(KernelFamily.PROPERTY, before);
             }
         }
     }

@@ -1,15 +1,15 @@
-package dev.weft.cuda.exec;
+package dev.weft.cuda.op;
 
 import java.util.Locale;
 
 /** What multiplies on a GPU. */
-public enum CudaEngine {
+enum CudaEngine {
     /** One kernel whose tiles wait for the rows that they read; same bits for every arrival. */
     GATED,
     /** cublasLt, one product per group of rows; promises the float64 bound. */
     CUBLAS;
 
-    public static CudaEngine named(String name) {
+    static CudaEngine named(String name) {
         for (CudaEngine engine : values()) {
             if (engine.label().equals(name)) {
                 return engine;
@@ -20,12 +20,12 @@ public enum CudaEngine {
     }
 
     /** {@code gated} or {@code cublas}. */
-    public String label() {
+    String label() {
         return name().toLowerCase(Locale.ROOT);
     }
 
     /** Whether a row's bits never depend on the rows that it is multiplied with. */
-    public boolean sameBitsForAnyRows() {
+    boolean sameBitsForAnyRows() {
         return this == GATED;
     }
 }
