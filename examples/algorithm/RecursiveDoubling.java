@@ -1,16 +1,14 @@
 // An all-gather of one's own: recursive doubling, or Bruck's where the ranks are no power of two.
 // Run: see docs/algorithms.md
 
-import dev.weft.plan.Chunks;
-import dev.weft.plan.Hosts;
-import dev.weft.plan.Pacing;
+import dev.weft.plan.GatherRequest;
+import dev.weft.plan.GatherWriter;
 import dev.weft.plan.PlanBuilder;
-import dev.weft.plan.PlanWriter;
-import dev.weft.plan.RankPlan;
+import dev.weft.plan.step.StepPlan;
 import java.util.List;
 
 /** In ceil(log2(ranks)) steps each rank sends all that it has, every time twice as far. */
-public final class RecursiveDoubling implements PlanWriter {
+public final class RecursiveDoubling implements GatherWriter {
 
     @Override
     public String label() {
@@ -18,11 +16,11 @@ public final class RecursiveDoubling implements PlanWriter {
     }
 
     @Override
-    public List<RankPlan> plans(Chunks chunks, int lanes, Hosts hosts) {
-        int ranks = chunks.shards().ranks();
-        PlanBuilder plan = new PlanBuilder(label(), chunks, ranks == 1 ? 0 : 1);
-        if (hosts.count() > 1) {
-            plan.pacing(Pacing.inSteps(32)); // multiply 32 rows and more while the rest is late
+    public List<StepPlan> plans(GatherRequest request) {
+        int ranks = request.ranks();
+        PlanBuilder plan = new PlanBuilder(label(), request, ranks == 1 ? 0 : 1);
+        if (request.hosts().count() > 1) {
+            plan.leastRows(32); // multiply 32 rows and more while the rest is late
         }
         for (int distance = 1; distance < ranks; distance *= 2) {
             for (int rank = 0; rank < ranks; rank++) {

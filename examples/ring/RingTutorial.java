@@ -10,10 +10,11 @@ import dev.weft.op.Operator.View;
 import dev.weft.op.Timeline;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunks;
+import dev.weft.plan.GatherRequest;
 import dev.weft.plan.Hosts;
-import dev.weft.plan.PlanChecker;
-import dev.weft.plan.RankPlan;
 import dev.weft.plan.Shards;
+import dev.weft.plan.step.StepChecker;
+import dev.weft.plan.step.StepPlan;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.io.IOException;
@@ -73,9 +74,10 @@ Matrix gatherThenMultiply(Fabric fabric, Matrix rows, Matrix columns, Arena aren
 /** The steps as data: who sends which fragment to whom, and what is multiplied when. */
 void printPlan() {
     Chunks fragments = Chunks.bySplits(Shards.even(RANKS * M, RANKS), K, 1, M);
-    List<RankPlan> plans = Algorithm.pingPongRing().plans(fragments, 1, Hosts.one(RANKS));
-    PlanChecker.check(plans);
-    RankPlan.describe(plans).stream().limit(14).forEach(IO::println);
+    GatherRequest wanted = new GatherRequest(fragments, 1, Hosts.one(RANKS), N_LOCAL);
+    List<StepPlan> plans = Algorithm.pingPongRing().plans(wanted);
+    StepChecker.check(plans, wanted.placement(), wanted.hosts()::shareMemory);
+    StepPlan.describe(plans).stream().limit(12).forEach(IO::println);
 }
 
 /** One pass round the ring, and a look at what it did. */

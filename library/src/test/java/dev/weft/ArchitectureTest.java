@@ -23,7 +23,6 @@ import dev.weft.fabric.transport.Transport;
 import dev.weft.op.AllGatherMatmul;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.PlanWriter;
-import dev.weft.plan.RankPlan;
 import dev.weft.plan.Reduction;
 import java.io.IOException;
 import java.io.InputStream;
@@ -169,7 +168,8 @@ class ArchitectureTest {
      */
     private static final Set<String> WRITERS =
             Set.of(
-                    "dev.weft.plan.PlanWriter",
+                    "dev.weft.plan.GatherWriter",
+                    "dev.weft.plan.PingPongRing",
                     "dev.weft.plan.Planner",
                     "dev.weft.plan.SlicedRing",
                     "dev.weft.search.AutoChoice",
@@ -214,7 +214,7 @@ class ArchitectureTest {
                         "dev.weft.plan.step..")
                 .should()
                 .dependOnClassesThat()
-                .belongToAnyOf(Algorithm.class, Reduction.class, RankPlan.class, PlanWriter.class)
+                .belongToAnyOf(Algorithm.class, Reduction.class, PlanWriter.class)
                 .check(LIBRARY);
     }
 
@@ -288,15 +288,14 @@ class ArchitectureTest {
                             "Algorithm",
                             "Chunk",
                             "Chunks",
-                            "GatherSteps",
+                            "GatherRequest",
+                            "GatherWriter",
                             "Hosts",
-                            "Pacing",
+                            "Plan",
                             "PlanBuilder",
                             "PlanChecker",
                             "PlanException",
                             "PlanWriter",
-                            "Placements",
-                            "RankPlan",
                             "Reduction",
                             "ReductionRequest",
                             "ReductionWriter",

@@ -14,9 +14,8 @@ import dev.weft.fabric.World;
 import dev.weft.op.AllGatherMatmul;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunks;
+import dev.weft.plan.GatherRequest;
 import dev.weft.plan.Hosts;
-import dev.weft.plan.PlanChecker;
-import dev.weft.plan.RankPlan;
 import dev.weft.plan.Shards;
 import dev.weft.plan.step.Buffer;
 import dev.weft.plan.step.Part;
@@ -24,6 +23,7 @@ import dev.weft.plan.step.Placement;
 import dev.weft.plan.step.Placement.OfRank;
 import dev.weft.plan.step.Placement.Range;
 import dev.weft.plan.step.StepChecker;
+import dev.weft.plan.step.StepPlan;
 import dev.weft.plan.step.StepPlanBuilder;
 import dev.weft.plan.step.SumOrder;
 import dev.weft.predict.MachineModel;
@@ -116,15 +116,18 @@ class PackageExamplesTest {
 
     static List<String> ring() {
         Chunks chunks = Chunks.bySplits(Shards.of(100, 0, 80), 64, 2, 50);
-        List<RankPlan> plans = Algorithm.RING.plans(chunks, 1, Hosts.one(3));
-        PlanChecker.check(plans);
-        return RankPlan.describe(plans);
+        GatherRequest request = new GatherRequest(chunks, 1, Hosts.one(3), 32);
+        List<StepPlan> plans = Algorithm.RING.plans(request);
+        StepChecker.check(plans, request.placement(), request.hosts()::shareMemory);
+        return StepPlan.describe(plans);
     }
 
     @Test
     void aPlanCanBeRead() {
         List<String> lines = ring();
-        assertTrue(lines.contains("    put chunks 0 to 1 of rank 0 to rank 1"), lines::toString);
+        assertTrue(
+                lines.contains("    copy 0:A[0..50, 0..64] to 1:gathered[0..50, 0..64] then 1.2"),
+                lines::toString);
     }
 
     static String order() {

@@ -26,13 +26,14 @@ class AlgorithmIT {
     private static final String FAILING =
             """
             import dev.weft.plan.*;
+            import dev.weft.plan.step.StepPlan;
 
-            public final class Failing implements PlanWriter {
+            public final class Failing implements GatherWriter {
                 public String label() {
                     return "failing";
                 }
 
-                public java.util.List<RankPlan> plans(Chunks chunks, int lanes, Hosts hosts) {
+                public java.util.List<StepPlan> plans(GatherRequest request) {
                     throw new IndexOutOfBoundsException("index 8");
                 }
             }
@@ -58,7 +59,7 @@ class AlgorithmIT {
                                 SUMS_EXAMPLE.resolve("RecursiveHalving.java").toString(),
                                 failing.toString());
         assertEquals(0, code);
-        Path service = Path.of("META-INF", "services", "dev.weft.plan.PlanWriter");
+        Path service = Path.of("META-INF", "services", "dev.weft.plan.GatherWriter");
         Files.createDirectories(classes.resolve(service).getParent());
         Files.writeString(
                 classes.resolve(service), Files.readString(EXAMPLE.resolve(service)) + "Failing\n");
@@ -181,7 +182,7 @@ class AlgorithmIT {
                 own.getFirst()
                         .endsWith(
                                 "algorithm 'failing': plans() threw IndexOutOfBoundsException:"
-                                        + " index 8 (Failing.java:9)"),
+                                        + " index 8 (Failing.java:10)"),
                 run::toString);
     }
 

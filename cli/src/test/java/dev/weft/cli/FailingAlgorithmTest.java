@@ -2,7 +2,7 @@ package dev.weft.cli;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import dev.weft.plan.PlanWriter;
+import dev.weft.plan.GatherWriter;
 import java.io.IOException;
 import java.net.URL;
 import java.net.URLClassLoader;
@@ -24,14 +24,15 @@ class FailingAlgorithmTest {
     private static final String SOURCE =
             """
             import dev.weft.plan.*;
+            import dev.weft.plan.step.StepPlan;
             import java.util.List;
 
-            public final class %1$s implements PlanWriter {
+            public final class %1$s implements GatherWriter {
                 public String label() {
                     return "%1$s".toLowerCase();
                 }
 
-                public List<RankPlan> plans(Chunks chunks, int lanes, Hosts hosts) {
+                public List<StepPlan> plans(GatherRequest request) {
                     return %2$s;
                 }
             }
@@ -49,7 +50,7 @@ class FailingAlgorithmTest {
     static void compile(@TempDir Path sources) throws Exception {
         Path library =
                 Path.of(
-                        PlanWriter.class
+                        GatherWriter.class
                                 .getProtectionDomain()
                                 .getCodeSource()
                                 .getLocation()
@@ -60,14 +61,14 @@ class FailingAlgorithmTest {
                         library.toString(),
                         "-d",
                         classes.toString(),
-                        source(sources, "Throwing", "plans(chunks, lanes, hosts)"),
+                        source(sources, "Throwing", "plans(request)"),
                         source(
                                 sources,
                                 "Forgetful",
-                                "new PlanBuilder(label(), chunks, 1).build()"));
+                                "new PlanBuilder(label(), request, 1).build()"));
         ToolProvider javac = ToolProvider.findFirst("javac").orElseThrow();
         assertEquals(0, javac.run(System.out, System.err, words.toArray(String[]::new)));
-        Path service = classes.resolve("META-INF/services/dev.weft.plan.PlanWriter");
+        Path service = classes.resolve("META-INF/services/dev.weft.plan.GatherWriter");
         Files.createDirectories(service.getParent());
         Files.writeString(service, "no.such.Algorithm\nThrowing\nForgetful\n");
     }
@@ -107,13 +108,13 @@ class FailingAlgorithmTest {
             })
     void itIsRefusedInOneLine(String command) {
         weft(command, "throwing")
-                .assertRefused("plans() threw StackOverflowError (Throwing.java:10)");
+                .assertRefused("plans() threw StackOverflowError (Throwing.java:11)");
         weft(command, "throwing").assertRefused("throwing");
         weft(command, "forgetful").assertRefused("rank 0, source 1, chunk 0: never delivered");
         weft(command, "nonsense")
                 .assertRefused(
                         "algorithm 'nonsense': no class that can be loaded has it"
-                                + " (dev.weft.plan.PlanWriter: Provider no.such.Algorithm");
+                                + " (dev.weft.plan.GatherWriter: Provider no.such.Algorithm");
     }
 
     /** Whoever uses Weft's own algorithms is not disturbed by a class that cannot be loaded. */

@@ -10,8 +10,8 @@ import dev.weft.fabric.ReplicaGroups;
 import dev.weft.op.AllGather;
 import dev.weft.op.OperatorBuilder;
 import dev.weft.op.Timeline;
-import dev.weft.plan.PlanWriter;
-import dev.weft.plan.RankPlan;
+import dev.weft.plan.GatherWriter;
+import dev.weft.plan.Plan;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
@@ -203,7 +203,7 @@ public final class Sb2sb<M> implements AutoCloseable {
                 shape = new Shape(rows, cols, dtype, shards.totalRows(), cols, programs);
             } else {
                 boolean inPlace = place == Place.HOST && group.sharesMemory();
-                PlanWriter algorithm = config.byPrograms(programs, inPlace);
+                GatherWriter algorithm = config.byPrograms(programs, inPlace);
                 long tile = layout.tileRows(rows);
                 gather = AllGather.columns(operator, rows, cols, dtype, algorithm, tile);
                 shape = new Shape(rows, cols, dtype, rows, cols * group.size(), programs);
@@ -245,8 +245,13 @@ public final class Sb2sb<M> implements AutoCloseable {
         return shape.programs();
     }
 
+    /** This rank in its group. */
+    public int rank() {
+        return gather.rank();
+    }
+
     /** What every call does on this rank; its chunks are the tiles. */
-    public RankPlan plan() {
+    public Plan plan() {
         return gather.plan();
     }
 

@@ -1,7 +1,7 @@
 package dev.weft.compat;
 
 import dev.weft.plan.Algorithm;
-import dev.weft.plan.PlanWriter;
+import dev.weft.plan.GatherWriter;
 import java.util.Objects;
 
 /**
@@ -10,7 +10,7 @@ import java.util.Objects;
  * @param algorithm how the bytes travel; the result is the same for each
  * @param onChipBytes the capacity that the input of an untiled gather must fit
  */
-public record Sb2sbConfig(PlanWriter algorithm, long onChipBytes) {
+public record Sb2sbConfig(GatherWriter algorithm, long onChipBytes) {
 
     /** Weft's choice of the algorithm, and the capacity of the original's machine, 24 MiB. */
     public static final Sb2sbConfig DEFAULT = new Sb2sbConfig(Algorithm.AUTO, 24L << 20);
@@ -29,11 +29,11 @@ public record Sb2sbConfig(PlanWriter algorithm, long onChipBytes) {
      *
      * @param inPlace whether ranks can copy straight from each other's memory
      */
-    PlanWriter byPrograms(int programs, boolean inPlace) {
+    GatherWriter byPrograms(int programs, boolean inPlace) {
         if (programs == 1) {
             return algorithm;
         }
-        PlanWriter gather = inPlace ? Algorithm.DIRECT : Algorithm.MESH_PUSH;
+        GatherWriter gather = inPlace ? Algorithm.DIRECT : Algorithm.MESH_PUSH;
         return Algorithm.byPrograms(algorithm == Algorithm.AUTO ? gather : algorithm, programs);
     }
 }

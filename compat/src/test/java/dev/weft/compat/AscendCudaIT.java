@@ -75,7 +75,7 @@ class AscendCudaIT {
                                                     commBlocks)) {
                                 assertEquals("mesh-push", op.plan().name());
                                 assertTrue(op.plan().chunks().colChunks() > 1, "K is tiled");
-                                assertEquals(commBlocks, op.plan().lanes().size());
+                                assertEquals(commBlocks, FgccProblem.plan(op).lanes().size());
                                 for (int call = 0; call < 4; call++) {
                                     check.poison(op.product(0));
                                     fabric.barrier();

@@ -8,8 +8,8 @@ import dev.weft.gemm.Gemm;
 import dev.weft.gemm.Gemms;
 import dev.weft.gemm.PackedB;
 import dev.weft.op.AllGatherMatmul;
-import dev.weft.plan.RankPlan.Lane;
-import dev.weft.plan.RankPlan.Transfer;
+import dev.weft.plan.GatherView.Lane;
+import dev.weft.plan.GatherView.Move;
 import dev.weft.plan.Shards;
 import dev.weft.plan.cut.AscendChunkRule;
 import dev.weft.tensor.DType;
@@ -87,12 +87,12 @@ class AscendTest {
                 fabric -> {
                     try (AllGatherMatmul op =
                             Ascend.allGatherGemm(fabric, shards, DType.FP16, b, 4, 16, 1, 6)) {
-                        List<Lane> lanes = op.plan().lanes();
+                        List<Lane> lanes = FgccProblem.plan(op).lanes();
                         assertEquals(6, lanes.size());
                         for (Lane lane : lanes) {
                             assertEquals(
                                     1,
-                                    lane.transfers().stream().map(Transfer::to).distinct().count(),
+                                    lane.moves().stream().map(Move::to).distinct().count(),
                                     "one destination per block");
                         }
                     }
@@ -110,12 +110,12 @@ class AscendTest {
                 fabric -> {
                     try (AllGatherMatmul op =
                             Ascend.allGatherGemm(fabric, shards, DType.FP16, b, 20, 8, 1, 2)) {
-                        List<Lane> lanes = op.plan().lanes();
+                        List<Lane> lanes = FgccProblem.plan(op).lanes();
                         assertEquals(2, lanes.size());
                         int count = op.plan().chunks().count(fabric.rank());
                         assertTrue(op.plan().chunks().colChunks() > 1, "K is tiled");
                         for (int item = 0; item < 3 * count; item++) {
-                            Transfer transfer = lanes.get(item % 2).transfers().get(item / 2);
+                            Move transfer = lanes.get(item % 2).moves().get(item / 2);
                             assertEquals(item % count, transfer.chunk());
                             int distance = item / count + 1;
                             assertEquals((fabric.rank() + distance) % 4, transfer.to());

@@ -11,9 +11,11 @@ import dev.weft.gemm.Gemm;
 import dev.weft.gemm.Gemms;
 import dev.weft.gemm.PackedB;
 import dev.weft.gemm.Scratch;
-import dev.weft.plan.RankPlan;
-import dev.weft.plan.RankPlan.RowBlock;
-import dev.weft.plan.RankPlan.Transfer;
+import dev.weft.op.Operator;
+import dev.weft.plan.GatherView;
+import dev.weft.plan.GatherView.Block;
+import dev.weft.plan.GatherView.Move;
+import dev.weft.plan.Plan;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
@@ -70,15 +72,21 @@ record FgccProblem(Matrix a, Matrix b, Shards rows, Shards cols, long seed) {
                 fabric, lhs(rank), rhs(rank), ranks, 1, forceHbm, config);
     }
 
+    /** What an operator does on its rank. */
+    static GatherView plan(Operator<?> operator) {
+        Plan plan = operator.plan();
+        return new GatherView(plan.steps().get(operator.rank()), plan.chunks());
+    }
+
     /** The transfers of a plan that has one lane. */
-    static List<Transfer> transfers(RankPlan plan) {
+    static List<Move> transfers(GatherView plan) {
         assertEquals(1, plan.lanes().size());
-        return plan.lanes().getFirst().transfers();
+        return plan.lanes().getFirst().moves();
     }
 
     /** In the order in which they are multiplied. */
-    static List<Integer> sources(RankPlan plan) {
-        return plan.consumption().stream().map(RowBlock::source).distinct().toList();
+    static List<Integer> sources(GatherView plan) {
+        return plan.consumption().stream().map(Block::source).distinct().toList();
     }
 
     /** Bit for bit the product of one thread; of a large one the sampled rows. */

@@ -12,9 +12,9 @@ import dev.weft.fabric.transport.Ranks;
 import dev.weft.op.Timeline;
 import dev.weft.op.Timeline.Kind;
 import dev.weft.plan.Chunks;
-import dev.weft.plan.RankPlan;
-import dev.weft.plan.RankPlan.Lane;
-import dev.weft.plan.RankPlan.Transfer;
+import dev.weft.plan.GatherView;
+import dev.weft.plan.GatherView.Lane;
+import dev.weft.plan.GatherView.Move;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
@@ -225,10 +225,10 @@ class FgccTest {
                 ranks,
                 fabric -> {
                     try (Fgcc<Matrix> prepared = prepare(fabric, 64, rhs, path)) {
-                        RankPlan plan = prepared.operator().plan();
+                        GatherView plan = FgccProblem.plan(prepared.operator());
                         assertEquals(2, plan.lanes().size());
                         for (Lane channel : plan.lanes()) {
-                            List<Transfer> permutes = channel.transfers();
+                            List<Move> permutes = channel.moves();
                             int perStep = permutes.size() / (ranks - 1);
                             assertEquals(path == Path.SBUF, perStep == 2);
                             assertEquals((ranks - 1) * perStep, permutes.size());

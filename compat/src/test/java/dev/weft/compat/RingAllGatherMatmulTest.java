@@ -5,8 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.fabric.transport.Ranks;
-import dev.weft.plan.RankPlan.RowBlock;
-import dev.weft.plan.RankPlan.Transfer;
+import dev.weft.plan.GatherView.Block;
+import dev.weft.plan.GatherView.Move;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
@@ -60,7 +60,7 @@ class RingAllGatherMatmulTest {
                             problem.assertBitwise(ring.call(problem.lhs(rank)), rank);
                         }
                         long half = Math.ceilDiv(m, 2);
-                        for (RowBlock block : ring.operator().plan().consumption()) {
+                        for (Block block : FgccProblem.plan(ring.operator()).consumption()) {
                             assertEquals(block.firstRow() / half, block.program());
                             assertTrue(block.firstRow() % half + block.rows() <= half);
                         }
@@ -99,18 +99,20 @@ class RingAllGatherMatmulTest {
                 fabric -> {
                     try (RingAllGatherMatmul<Matrix> ring =
                             RingAllGatherMatmul.prepare(fabric, 16, DType.BF16, b)) {
-                        List<Transfer> permutes = FgccProblem.transfers(ring.operator().plan());
+                        List<Move> permutes =
+                                FgccProblem.transfers(FgccProblem.plan(ring.operator()));
                         assertEquals(ranks - 1, permutes.size());
-                        List<Integer> products = FgccProblem.sources(ring.operator().plan());
+                        List<Integer> products =
+                                FgccProblem.sources(FgccProblem.plan(ring.operator()));
                         assertEquals(ranks, products.size());
                         for (int step = 0; step < ranks; step++) {
                             int source = Math.floorMod(fabric.rank() - step, ranks);
                             assertEquals(source, products.get(step));
                             if (step < ranks - 1) {
-                                Transfer permute = permutes.get(step);
+                                Move permute = permutes.get(step);
                                 assertEquals(source, permute.source());
                                 assertEquals((fabric.rank() + 1) % ranks, permute.to());
-                                assertEquals((step + 1) % 2, permute.slot());
+                                assertEquals((step + 1) % 2, permute.buffer());
                             }
                         }
                     }

@@ -96,7 +96,8 @@ class RingCudaIT {
                                             ReplicaGroups.consecutive(1, ranks),
                                             false,
                                             config)) {
-                                assertEquals(0, prepared.operator().plan().lanes().size());
+                                assertEquals(
+                                        0, FgccProblem.plan(prepared.operator()).lanes().size());
                                 for (int call = 0; call < 3; call++) {
                                     FgccResult<DeviceMatrix> result = prepared.call(lhs);
                                     assertArrayEquals(
@@ -207,7 +208,7 @@ class RingCudaIT {
                                 // More than four ranks of one GPU read rows in place.
                                 assertEquals(
                                         ranks > 4 ? 0 : channels,
-                                        prepared.operator().plan().lanes().size());
+                                        FgccProblem.plan(prepared.operator()).lanes().size());
                                 for (int call = 0; call < 3; call++) {
                                     FgccResult<DeviceMatrix> result = prepared.call(lhs);
                                     DeviceMatrix again = result.product();

@@ -1,8 +1,8 @@
 package dev.weft.op;
 
 import dev.weft.fabric.Fabric;
-import dev.weft.plan.PlanWriter;
-import dev.weft.plan.RankPlan;
+import dev.weft.plan.GatherWriter;
+import dev.weft.plan.Plan;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
@@ -25,7 +25,7 @@ public final class AllGather<M> implements AutoCloseable {
 
     /** Gathers shard below shard: [rows of rank r, cols] on each rank become [all rows, cols]. */
     public static AllGather<Matrix> rows(
-            Fabric fabric, Shards shards, long cols, DType dtype, PlanWriter algorithm) {
+            Fabric fabric, Shards shards, long cols, DType dtype, GatherWriter algorithm) {
         return rows(fabric, shards, cols, dtype, algorithm, 0);
     }
 
@@ -37,7 +37,7 @@ public final class AllGather<M> implements AutoCloseable {
             Shards shards,
             long cols,
             DType dtype,
-            PlanWriter algorithm,
+            GatherWriter algorithm,
             long chunkRows) {
         AllGatherMatmulBuilder builder = AllGatherMatmul.on(fabric);
         return prepare(builder, shards, cols, dtype, algorithm, chunkRows, false);
@@ -52,7 +52,7 @@ public final class AllGather<M> implements AutoCloseable {
             Shards shards,
             long cols,
             DType dtype,
-            PlanWriter algorithm) {
+            GatherWriter algorithm) {
         return prepare(builder, shards, cols, dtype, algorithm, 0, false);
     }
 
@@ -67,7 +67,7 @@ public final class AllGather<M> implements AutoCloseable {
             long rows,
             long cols,
             DType dtype,
-            PlanWriter algorithm,
+            GatherWriter algorithm,
             long chunkRows) {
         return columns(AllGatherMatmul.on(fabric), rows, cols, dtype, algorithm, chunkRows);
     }
@@ -78,7 +78,7 @@ public final class AllGather<M> implements AutoCloseable {
             long rows,
             long cols,
             DType dtype,
-            PlanWriter algorithm,
+            GatherWriter algorithm,
             long chunkRows) {
         if (builder.ranks() == 0) {
             throw new IllegalArgumentException(
@@ -94,7 +94,7 @@ public final class AllGather<M> implements AutoCloseable {
             Shards shards,
             long cols,
             DType dtype,
-            PlanWriter algorithm,
+            GatherWriter algorithm,
             long chunkRows,
             boolean besideEachOther) {
         builder.a(shards, dtype)
@@ -135,8 +135,13 @@ public final class AllGather<M> implements AutoCloseable {
         return operator.lastResult().timeline();
     }
 
-    /** What every call does on this rank. */
-    public RankPlan plan() {
+    /** This rank in its group. */
+    public int rank() {
+        return operator.rank();
+    }
+
+    /** What every call does on every rank. */
+    public Plan plan() {
         return operator.plan();
     }
 

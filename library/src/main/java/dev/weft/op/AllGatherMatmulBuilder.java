@@ -16,9 +16,11 @@ import dev.weft.op.exec.Description.Feature;
 import dev.weft.op.exec.EpilogueSteps;
 import dev.weft.op.exec.OperatorTrial;
 import dev.weft.plan.Algorithm;
-import dev.weft.plan.GatherSteps;
-import dev.weft.plan.RankPlan;
+import dev.weft.plan.Chunks;
+import dev.weft.plan.GatherRequest;
+import dev.weft.plan.Plan;
 import dev.weft.plan.cut.Cut;
+import dev.weft.plan.step.StepPlan;
 import dev.weft.search.AutoChoice;
 import dev.weft.search.Candidate;
 import dev.weft.search.PlanSearch;
@@ -31,10 +33,8 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.EnumSet;
 import java.util.List;
 import java.util.Objects;
-import java.util.Set;
 
 /** Describes an {@link AllGatherMatmul}. */
 public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGatherMatmulBuilder> {
@@ -129,17 +129,15 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
                     wanted.computeWorkers() > 0 ? wanted.computeWorkers() : fabric.cores().cores();
             Planning planning = Planning.of(fabric, engine, wanted, workers, columnParts);
             Prepared prepared = new Prepared(wanted, engine, packed, products, epilogue, workers);
-            if (wanted.plans() != null || wanted.algorithm() != Algorithm.AUTO) {
-                List<RankPlan> plans =
-                        wanted.plans() == null
-                                ? planning.plans(wanted.algorithm())
-                                : planning.agreed(wanted.plans());
-                return operator(prepared, plans, arena, regions);
+            if (wanted.algorithm() != Algorithm.AUTO) {
+                Plan plan = planning.plan(wanted.algorithm());
+                return operator(planning, prepared, plan, arena, regions);
             }
             AutoChoice.Choice<AllGatherMatmul> choice = choose(planning, prepared);
             AllGatherMatmul operator = choice.prepared();
             if (operator == null) {
-                operator = operator(prepared, planning.plans(choice.chosen()), arena, regions);
+                Plan plan = planning.plan(choice.chosen());
+                operator = operator(planning, prepared, plan, arena, regions);
                 operator.adopt(null, choice.candidates());
             } else {
                 operator.adopt(
@@ -189,7 +187,7 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
                 .choose(
                         () -> prices(planning.problem(), engine),
                         new OperatorTrial<>(
-                                candidate -> tried(prepared, planning.plans(candidate)),
+                                candidate -> tried(planning, prepared, planning.plan(candidate)),
                                 shard -> shard.data().fill(OperatorTrial.ORDINARY)));
     }
 
@@ -212,11 +210,11 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
             int workers) {}
 
     /** An operator that has its own memory, except for the products. */
-    private AllGatherMatmul tried(Prepared prepared, List<RankPlan> plans) {
+    private AllGatherMatmul tried(Planning planning, Prepared prepared, Plan plan) {
         Arena arena = Arena.ofShared();
         List<Region> regions = new ArrayList<>();
         try {
-            return operator(prepared, plans, arena, regions);
+            return operator(planning, prepared, plan, arena, regions);
         } catch (RuntimeException | Error e) {
             new OperatorResources(arena, regions).close();
             throw e;
@@ -225,22 +223,19 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
 
     /** Takes ownership of the arena and the regions, unless it fails. */
     private AllGatherMatmul operator(
-            Prepared prepared, List<RankPlan> plans, Arena arena, List<Region> regions) {
-        RankPlan plan = plans.get(fabric.rank());
+            Planning planning, Prepared prepared, Plan plan, Arena arena, List<Region> regions) {
+        StepPlan own = plan.steps().get(fabric.rank());
         Description wanted = prepared.wanted();
-        wanted.checkRuns(plan);
-        long cols = wanted.columns().stream().mapToLong(n -> n).sum();
-        Set<GatherSteps.Option> options = options(plan, wanted);
+        wanted.checkRuns(plan.name(), own);
         PackedB[][] bs = new PackedB[fabric.size()][0];
         bs[fabric.rank()] =
                 prepared.packed().stream().map(SharedB.Packed::b).toArray(PackedB[]::new);
-        boolean aInGathered = options.contains(GatherSteps.Option.A_IN_GATHERED);
         int workers = prepared.workers();
         Pinning pinning = pinned ? Pinning.of(fabric, workers) : Pinning.NONE;
         HostExecutor.Work work =
                 new HostExecutor.Work(
                         fabric,
-                        GatherSteps.of(plans, cols, options),
+                        plan.steps(),
                         plan.chunks(),
                         wanted.aType(),
                         wanted.scaling(),
@@ -248,55 +243,27 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
                         bs,
                         prepared.products(),
                         prepared.epilogue(),
-                        aInGathered ? GatherSteps.GATHERED : -1,
+                        planning.isInGathered(plan.algorithm()) ? GatherRequest.GATHERED : -1,
                         workers,
-                        columnParts(plan, wanted, workers),
-                        leavesGather(plan, wanted) ? fabric.rowGather() : null,
+                        columnParts(plan.chunks(), own, wanted, workers),
+                        planning.leavesGather(plan) ? fabric.rowGather() : null,
                         pinning::apply);
         return new AllGatherMatmul(
                 new HostOperator.Parts(
-                        plans,
+                        plan,
                         work,
                         prepared.packed(),
-                        wanted.wants(Feature.KEPT) ? GatherSteps.GATHERED : -1,
+                        wanted.wants(Feature.KEPT) ? GatherRequest.GATHERED : -1,
                         wanted.wants(Feature.SHARED),
                         new OperatorResources(arena, List.copyOf(regions))));
     }
 
-    private static Set<GatherSteps.Option> options(RankPlan plan, Description wanted) {
-        Set<GatherSteps.Option> options = EnumSet.noneOf(GatherSteps.Option.class);
-        boolean beside = wanted.wants(Feature.SIDE_BY_SIDE);
-        if (wanted.wants(Feature.KEPT)) {
-            options.add(GatherSteps.Option.KEPT);
-        }
-        if (beside) {
-            options.add(GatherSteps.Option.SIDE_BY_SIDE);
-        }
-        if (wanted.wants(Feature.SUMMARIES)) {
-            options.add(GatherSteps.Option.COUNTED);
-        }
-        // Not for shards side by side: peers read the gaps between rows too slowly. Not for the
-        // fabric's own gather, which reads shards from elsewhere.
-        if (wanted.gathersOnly() && !beside && !leavesGather(plan, wanted)) {
-            options.add(GatherSteps.Option.A_IN_GATHERED);
-        }
-        return options;
-    }
-
-    /** Whether the plan leaves the gather to the fabric's own, if it has one. */
-    private static boolean leavesGather(RankPlan plan, Description wanted) {
-        return plan.pacing().anyGather()
-                && plan.ranks() > 1
-                && !wanted.wants(Feature.SIDE_BY_SIDE)
-                && plan.storage() == RankPlan.Storage.GATHERED;
-    }
-
-    private int columnParts(RankPlan plan, Description wanted, int workers) {
-        int programs = plan.programs();
+    private int columnParts(Chunks chunks, StepPlan own, Description wanted, int workers) {
+        int programs = own.programs();
         int ofProgram = Math.max(1, workers / programs);
         return columnParts > 0
                 ? columnParts
-                : Cut.columnParts(plan.chunks(), programs, ofProgram, wanted.columns());
+                : Cut.columnParts(chunks, programs, ofProgram, wanted.columns());
     }
 
     private void agree(Description wanted, EpilogueSteps steps) {

@@ -4,7 +4,7 @@ import dev.weft.exec.host.HostExecutor;
 import dev.weft.fabric.FabricException;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.gemm.Gemm;
-import dev.weft.plan.RankPlan;
+import dev.weft.plan.Plan;
 import dev.weft.plan.step.StepPlan;
 import dev.weft.tensor.Matrix;
 import java.util.List;
@@ -29,7 +29,7 @@ abstract sealed class HostOperator extends Operator<Matrix>
      * @param resources what is closed with the operator
      */
     record Parts(
-            List<RankPlan> plans,
+            Plan plan,
             HostExecutor.Work work,
             List<SharedB.Packed> sides,
             int gathered,
@@ -44,9 +44,8 @@ abstract sealed class HostOperator extends Operator<Matrix>
     /** Takes ownership of the resources, unless it fails. Collective. */
     HostOperator(Parts parts) {
         super(
-                parts.plans(),
-                parts.plans().get(parts.fabric().rank()),
-                parts.work().plans(),
+                parts.plan(),
+                parts.fabric().rank(),
                 parts.fabric().worldRank(parts.fabric().rank()),
                 1);
         this.fabric = parts.fabric();

@@ -12,8 +12,8 @@ import dev.weft.gemm.Gemms;
 import dev.weft.gemm.PackedB;
 import dev.weft.op.exec.OperatorTrial;
 import dev.weft.plan.Chunks;
+import dev.weft.plan.Plan;
 import dev.weft.plan.PlanWriter;
-import dev.weft.plan.RankPlan;
 import dev.weft.plan.Reduction;
 import dev.weft.plan.Reduction.Order;
 import dev.weft.plan.ReductionRequest;
@@ -34,7 +34,6 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.function.Function;
 import java.util.stream.IntStream;
-import java.util.stream.Stream;
 
 /**
  * Describes a {@link MatmulReduceScatter} or a {@link MatmulAllReduce}. All ranks describe the same
@@ -55,7 +54,7 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
     private final List<Given> given = new ArrayList<>();
     private final Map<Key, List<StepPlan>> written = new HashMap<>();
 
-    private record Key(PlanWriter algorithm, ReductionRequest request) {}
+    private record Key(ReductionWriter algorithm, ReductionRequest request) {}
 
     private record Given(Matrix matrix, boolean transposed) {}
 
@@ -256,20 +255,19 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
         int takers = (int) agreement.ofFirst(workers);
         List<Candidate> candidates = new ArrayList<>();
         for (ReductionWriter each : tried) {
-            PlanWriter writer = each.writer(inner, all);
             if (chunkRows() > 0 || splitsPerRank() > 0) {
-                candidates.add(candidate(writer, new Cut(chunkRows(), splitsPerRank(), 0)));
+                candidates.add(candidate(each, new Cut(chunkRows(), splitsPerRank(), 0)));
             } else if (each != Reduction.DIRECT
                     && each.order() == Order.WHOLE
                     && algorithm == Reduction.AUTO) {
                 for (long count : BLOCK_ROWS) {
                     if (count == BLOCK_ROWS[0] || count <= rows.totalRows()) {
-                        candidates.add(candidate(writer, new Cut(count, 0, 0)));
+                        candidates.add(candidate(each, new Cut(count, 0, 0)));
                     }
                 }
             } else {
                 boolean direct = each == Reduction.DIRECT;
-                candidates.add(candidate(writer, Cut.ofSums(rows, direct, takers, quantum, most)));
+                candidates.add(candidate(each, Cut.ofSums(rows, direct, takers, quantum, most)));
             }
         }
         return candidates;
@@ -295,15 +293,15 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
                 candidate.cut().sums(rows, n),
                 inner,
                 all,
-                order == null ? ReductionWriter.of(candidate.algorithm()).order() : order,
+                order == null ? ((ReductionWriter) candidate.algorithm()).order() : order,
                 fabric.hosts());
     }
 
     /** Written once, though they are needed before B is packed and again for the operator. */
     private List<StepPlan> steps(Candidate candidate) {
         return written.computeIfAbsent(
-                new Key(candidate.algorithm(), request(candidate)),
-                key -> ReductionWriter.of(key.algorithm()).plans(key.request()));
+                new Key((ReductionWriter) candidate.algorithm(), request(candidate)),
+                key -> key.algorithm().plans(key.request()));
     }
 
     /** Whether ranks multiply by what others have of B. */
@@ -311,25 +309,19 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
         return plans.stream()
                 .anyMatch(
                         plan ->
-                                multiplications(plan)
+                                plan.multiplications()
                                         .anyMatch(step -> step.b().rank() != plan.rank()));
-    }
-
-    private static Stream<Step.Multiply> multiplications(StepPlan plan) {
-        return plan.workers().stream()
-                .flatMap(worker -> worker.steps().stream())
-                .filter(Step.Multiply.class::isInstance)
-                .map(Step.Multiply.class::cast);
     }
 
     private O operator(Candidate candidate, Common common) {
         ReductionRequest request = request(candidate);
         List<StepPlan> steps = steps(candidate);
-        agree(ReductionWriter.of(candidate.algorithm()), steps, request);
+        ReductionWriter writer = (ReductionWriter) candidate.algorithm();
+        agree(writer, steps, request);
         Chunks chunks = request.chunks();
-        List<RankPlan> plans = candidate.algorithm().plans(chunks, 1, fabric.hosts());
         long blocks =
-                multiplications(steps.get(fabric.rank()))
+                steps.get(fabric.rank())
+                        .multiplications()
                         .map(Step.Multiply::into)
                         .distinct()
                         .count();
@@ -354,7 +346,7 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
                             worker -> {});
             return maker.apply(
                     new HostOperator.Parts(
-                            plans,
+                            new Plan(writer, chunks, 1, steps),
                             work,
                             sides(common.packed()[fabric.rank()]),
                             -1,

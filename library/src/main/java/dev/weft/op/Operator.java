@@ -1,8 +1,8 @@
 package dev.weft.op;
 
 import dev.weft.fabric.FabricException;
+import dev.weft.plan.Plan;
 import dev.weft.plan.PlanWriter;
-import dev.weft.plan.RankPlan;
 import dev.weft.plan.step.StepPlan;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -25,9 +25,8 @@ public abstract class Operator<M> implements AutoCloseable {
     /** What the caller must have asked for before it may read peers' results. */
     protected static final String SHARED = "sharedResults() and, for gathered A, that it is kept";
 
-    private final List<RankPlan> plans;
-    private final RankPlan plan;
-    private final List<StepPlan> steps;
+    private final Plan plan;
+    private final int rank;
     private final int worldRank;
     private final int mostUnderWay;
     private final View[] views = new View[2];
@@ -40,43 +39,33 @@ public abstract class Operator<M> implements AutoCloseable {
     private boolean closed;
 
     /**
-     * @param plan this rank's plan, which may say more than {@code plans} does
-     * @param steps what all ranks do, in steps
+     * @param rank this rank in its group
      * @param worldRank the rank that errors name
      * @param mostUnderWay how many calls may have been started and not awaited
      */
-    protected Operator(
-            List<RankPlan> plans,
-            RankPlan plan,
-            List<StepPlan> steps,
-            int worldRank,
-            int mostUnderWay) {
-        this.plans = plans;
+    protected Operator(Plan plan, int rank, int worldRank, int mostUnderWay) {
         this.plan = plan;
-        this.steps = steps;
+        this.rank = rank;
         this.worldRank = worldRank;
         this.mostUnderWay = mostUnderWay;
     }
 
-    /** What every call does on this rank. */
-    public final RankPlan plan() {
+    /**
+     * What every call does on every rank. Another operator can be planned alike: see {@link
+     * OperatorBuilder#like}.
+     */
+    public final Plan plan() {
         return plan;
     }
 
-    /**
-     * What every call does on every rank, in rank order. Another operator can reuse it: see {@link
-     * OperatorBuilder#plans}.
-     */
-    public final List<RankPlan> plans() {
-        return plans;
+    /** What every call does on this rank. */
+    protected final StepPlan ownSteps() {
+        return plan.steps().get(rank);
     }
 
-    /**
-     * What every call does on every rank, step by step, in rank order. A {@link
-     * dev.weft.plan.ReductionWriter} of one's own has steps alone.
-     */
-    public final List<StepPlan> steps() {
-        return steps;
+    /** This rank in its group. */
+    public final int rank() {
+        return rank;
     }
 
     /**

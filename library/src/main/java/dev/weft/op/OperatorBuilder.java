@@ -3,9 +3,10 @@ package dev.weft.op;
 import dev.weft.op.exec.Description;
 import dev.weft.op.exec.Description.Feature;
 import dev.weft.plan.Algorithm;
+import dev.weft.plan.Chunks;
+import dev.weft.plan.GatherWriter;
+import dev.weft.plan.Plan;
 import dev.weft.plan.PlanChecker;
-import dev.weft.plan.PlanWriter;
-import dev.weft.plan.RankPlan;
 import dev.weft.plan.Shards;
 import dev.weft.plan.cut.Cut;
 import dev.weft.tensor.DType;
@@ -29,8 +30,8 @@ public abstract class OperatorBuilder<M, B extends OperatorBuilder<M, B>>
     private final int ranks;
     private Shards shards;
     private Scaling scaling;
-    private PlanWriter algorithm = Algorithm.AUTO;
-    private List<RankPlan> plans;
+    private GatherWriter algorithm = Algorithm.AUTO;
+    private Chunks chunks;
     private long chunkCols;
     private int commWorkers;
     private final Set<Feature> features = EnumSet.noneOf(Feature.class);
@@ -86,19 +87,24 @@ public abstract class OperatorBuilder<M, B extends OperatorBuilder<M, B>>
      * and type of A, and keeps it as long as it runs; no file is written. Plans of writers other
      * than {@link Algorithm} are proved when the operator is prepared.
      */
-    public final B algorithm(PlanWriter writer) {
+    public final B algorithm(GatherWriter writer) {
         this.algorithm = PlanChecker.guarded(writer);
-        this.plans = null;
+        this.chunks = null;
         return self();
     }
 
     /**
-     * The plans of all ranks, in rank order, instead of an algorithm, a cut and communication
-     * workers. They are either the caller's own, which are proved when the operator is prepared, or
-     * those of another operator ({@link Operator#plans}), which saves a second search.
+     * The algorithm, chunks and communication workers of another operator's plan ({@link
+     * Operator#plan}), which saves a second search.
      */
-    public final B plans(List<RankPlan> given) {
-        this.plans = given;
+    public final B like(Plan plan) {
+        if (!(plan.algorithm() instanceof GatherWriter writer)) {
+            throw new IllegalArgumentException(
+                    "the plan of %s sums: expected one that gathers".formatted(plan.name()));
+        }
+        algorithm(writer);
+        this.chunks = plan.chunks();
+        this.commWorkers = plan.lanes();
         return self();
     }
 
@@ -218,7 +224,7 @@ public abstract class OperatorBuilder<M, B extends OperatorBuilder<M, B>>
                         sides.isEmpty() ? aType() : outType(),
                         sides.stream().map(Side::n).toList(),
                         algorithm,
-                        plans,
+                        chunks,
                         engine(),
                         new Cut(chunkRows(), splitsPerRank(), chunkCols),
                         computeWorkers(),

@@ -7,12 +7,17 @@ import dev.weft.op.exec.Description;
 import dev.weft.op.exec.Description.Feature;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunks;
+import dev.weft.plan.GatherRequest;
+import dev.weft.plan.GatherRequest.Option;
+import dev.weft.plan.GatherWriter;
+import dev.weft.plan.Plan;
 import dev.weft.plan.PlanWriter;
-import dev.weft.plan.RankPlan;
 import dev.weft.plan.cut.Cut;
+import dev.weft.plan.step.StepPlan;
 import dev.weft.search.Candidate;
 import dev.weft.search.Problem;
-import java.util.List;
+import java.util.EnumSet;
+import java.util.Set;
 
 /**
  * Works out an operator's plan from its description: cuts shards into chunks and blocks and has
@@ -54,28 +59,70 @@ record Planning(
                 agreement.ofFirst(mostRows));
     }
 
-    List<RankPlan> plans(Candidate candidate) {
-        return plans(candidate.algorithm(), candidate.cut(), candidate.lanes());
+    Plan plan(Candidate candidate) {
+        return plan((GatherWriter) candidate.algorithm(), candidate.cut(), candidate.lanes());
     }
 
-    List<RankPlan> plans(PlanWriter writer) {
-        return plans(writer, wanted.cut(), lanes(writer));
+    Plan plan(GatherWriter writer) {
+        return plan(writer, wanted.cut(), lanes(writer));
     }
 
-    private List<RankPlan> plans(PlanWriter writer, Cut rows, int lanes) {
+    private Plan plan(GatherWriter writer, Cut rows, int lanes) {
+        GatherRequest request =
+                wanted.request(
+                        wanted.chunks() != null ? wanted.chunks() : chunks(writer, rows, lanes),
+                        lanes,
+                        fabric.hosts(),
+                        options(writer));
+        return Description.agreed(writer, request, fabric);
+    }
+
+    private Chunks chunks(GatherWriter writer, Cut rows, int lanes) {
         // The lanes of a sequential operator share chunks, not rows.
         int takers = writer == Algorithm.SEQUENTIAL ? rowTakers : Math.max(lanes, rowTakers);
         long blockRows = Cut.blockRows(wanted.shards(), takers, rowQuantum, mostBlockRows);
-        Chunks chunks = rows.chunks(wanted.shards(), wanted.k(), rowQuantum, blockRows);
-        return agreed(writer.plans(chunks, lanes, fabric.hosts()));
+        return rows.chunks(wanted.shards(), wanted.k(), rowQuantum, blockRows);
     }
 
-    List<RankPlan> agreed(List<RankPlan> plans) {
-        return Description.agreed(plans, fabric, fabric.hosts());
+    private Set<Option> options(GatherWriter writer) {
+        Set<Option> options = EnumSet.noneOf(Option.class);
+        if (wanted.wants(Feature.KEPT)) {
+            options.add(Option.KEPT);
+        }
+        if (wanted.wants(Feature.SIDE_BY_SIDE)) {
+            options.add(Option.SIDE_BY_SIDE);
+        }
+        if (wanted.wants(Feature.SUMMARIES)) {
+            options.add(Option.COUNTED);
+        }
+        if (isInGathered(writer)) {
+            options.add(Option.A_IN_GATHERED);
+        }
+        return options;
+    }
+
+    /**
+     * Whether a rank's A lies in gathered A. Not if shards lie side by side: peers read the gaps
+     * between rows too slowly. Not for the fabric's own gather, which reads shards from elsewhere.
+     */
+    boolean isInGathered(PlanWriter writer) {
+        return wanted.gathersOnly()
+                && !wanted.wants(Feature.SIDE_BY_SIDE)
+                && (writer != Algorithm.SEQUENTIAL || fabric.size() == 1);
+    }
+
+    /** Whether the plan leaves the gather to the fabric's own, if it has one. */
+    boolean leavesGather(Plan plan) {
+        StepPlan own = plan.steps().get(fabric.rank());
+        return fabric.size() > 1
+                && own.multipliesLast()
+                && !isInGathered(plan.algorithm())
+                && !own.reusesBuffers()
+                && !wanted.wants(Feature.SIDE_BY_SIDE);
     }
 
     /** As few as needed; a sequential operator's compute workers are idle while it gathers. */
-    private int lanes(PlanWriter algorithm) {
+    private int lanes(GatherWriter algorithm) {
         if (wanted.commWorkers() > 0) {
             return wanted.commWorkers();
         }

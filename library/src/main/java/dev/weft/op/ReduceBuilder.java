@@ -204,8 +204,7 @@ public abstract class ReduceBuilder<M, B extends ReduceBuilder<M, B>> extends Ma
     protected final void agree(
             ReductionWriter writer, List<StepPlan> plans, ReductionRequest request) {
         if (fabric != null) {
-            boolean known = writer instanceof Reduction;
-            long digest = known ? request.chunks().hashCode() : StepPlan.digest(plans);
+            long digest = PlanChecker.digest(writer, request.chunks(), 1, plans);
             new Agreement(fabric).on("the plan's digest", digest).settle();
         }
         if (rank == 0) {

@@ -1,10 +1,11 @@
 package dev.weft.plan;
 
+import dev.weft.plan.step.StepPlan;
 import java.util.List;
 import java.util.Locale;
 
 /** Weft's own ways to gather; each writes its own plans. */
-public enum Algorithm implements PlanWriter {
+public enum Algorithm implements GatherWriter {
     /** Weft chooses among the others. */
     AUTO,
     /** Each rank passes chunks to its successor, in one direction. */
@@ -21,8 +22,8 @@ public enum Algorithm implements PlanWriter {
     SEQUENTIAL;
 
     @Override
-    public List<RankPlan> plans(Chunks chunks, int lanes, Hosts hosts) {
-        return Planner.plans(this, chunks, lanes, hosts);
+    public List<StepPlan> plans(GatherRequest request) {
+        return Planner.plans(this, request);
     }
 
     @Override
@@ -44,8 +45,8 @@ public enum Algorithm implements PlanWriter {
      * A ring in one direction that keeps no gathered A: shards arrive in two alternating buffers.
      * Every lane carries its part of each shard.
      */
-    public static PlanWriter pingPongRing() {
-        return Planner.pingPongRing();
+    public static GatherWriter pingPongRing() {
+        return new PingPongRing();
     }
 
     /**
@@ -57,7 +58,7 @@ public enum Algorithm implements PlanWriter {
      * @param byLane whether slices are numbered lane after lane, {@code lane * programs + program},
      *     instead of program after program, {@code program * lanes + lane}
      */
-    public static PlanWriter slicedRing(int programs, int lanes, boolean byLane) {
+    public static GatherWriter slicedRing(int programs, int lanes, boolean byLane) {
         return new SlicedRing(programs, lanes, byLane);
     }
 
@@ -68,12 +69,12 @@ public enum Algorithm implements PlanWriter {
      *
      * @param base not {@link #AUTO}, which writes no plans
      */
-    public static PlanWriter byPrograms(PlanWriter base, int programs) {
-        return new ProgramPlans(GuardedWriter.of(base), programs);
+    public static GatherWriter byPrograms(GatherWriter base, int programs) {
+        return new ProgramPlans(PlanChecker.guarded(base), programs);
     }
 
     /** The algorithm named {@code label}; the inverse of {@link #label()}. */
     public static Algorithm of(String label) {
-        return Planner.named(label, List.of(values()), Algorithm::label);
+        return Planner.named(label, List.of(values()));
     }
 }

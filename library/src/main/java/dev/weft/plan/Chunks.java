@@ -1,6 +1,5 @@
 package dev.weft.plan;
 
-import dev.weft.plan.RankPlan.RowBlock;
 import java.util.Arrays;
 import java.util.Locale;
 import java.util.Objects;
@@ -235,7 +234,7 @@ public final class Chunks {
     }
 
     /** Block {@code index} of the shard of {@code source}, in row order. */
-    public RowBlock block(int source, int index) {
+    RowBlock block(int source, int index) {
         checkIndex("block", source, index, blocks(source));
         long perSegment = blocksPerSegment(source);
         long segmentStart = index / perSegment * segmentRows(source);
@@ -267,6 +266,13 @@ public final class Chunks {
         }
         checkIndex("segment", source, segment, segments(source));
         return Math.toIntExact(segment * blocksPerSegment(source));
+    }
+
+    /** Whether every block is one chunk. */
+    public boolean multipliesOneByOne() {
+        return colChunks() == 1
+                && IntStream.range(0, shards.ranks())
+                        .allMatch(s -> count(s) == 0 || blockRows(s) == chunkRows[s]);
     }
 
     private long blocksPerSegment(int source) {

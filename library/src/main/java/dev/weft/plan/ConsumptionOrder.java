@@ -1,6 +1,5 @@
 package dev.weft.plan;
 
-import dev.weft.plan.RankPlan.RowBlock;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;

@@ -1,7 +1,5 @@
 package dev.weft.plan;
 
-import dev.weft.plan.RankPlan.RowBlock;
-import dev.weft.plan.RankPlan.Transfer.Initiator;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -14,8 +12,8 @@ import java.util.List;
 record DealtMesh(Chunks chunks, int lanes) implements Routing {
 
     @Override
-    public Initiator initiator() {
-        return Initiator.SENDER;
+    public boolean pulls() {
+        return false;
     }
 
     @Override
@@ -61,7 +59,7 @@ record DealtMesh(Chunks chunks, int lanes) implements Routing {
         int to = (owner + distance) % ranks();
         int first = (int) Math.floorMod(lane - turn(owner, distance, 0), (long) lanes);
         for (int chunk = first; chunk < chunks.count(owner); chunk += lanes) {
-            hops.add(Hop.ofChunk(owner, to, chunk));
+            hops.add(Hop.ofChunk(owner, to, chunk, false));
         }
     }
 

@@ -12,52 +12,67 @@ import java.util.stream.Stream;
  * PlanException} names the algorithm, the method and the line. What it refuses itself stays an
  * {@link IllegalArgumentException}. Two are equal if their writers are.
  */
-record GuardedWriter(PlanWriter writer) implements PlanWriter {
+sealed interface GuardedWriter extends PlanWriter {
 
-    /** The writer itself if it is Weft's own: that needs no guard. */
-    static PlanWriter of(PlanWriter writer) {
-        boolean own = writer.getClass().getPackageName().equals(PlanWriter.class.getPackageName());
-        return own ? writer : new GuardedWriter(writer);
+    PlanWriter writer();
+
+    @Override
+    default String label() {
+        String label = guarded(writer().getClass().getName(), "label()", writer()::label);
+        return label != null ? label : writer().getClass().getName();
     }
 
     @Override
-    public String label() {
-        String label = guarded(writer.getClass().getName(), "label()", writer::label);
-        return label != null ? label : writer.getClass().getName();
+    default boolean isSymmetric() {
+        return call("isSymmetric()", "an answer", writer()::isSymmetric);
     }
 
-    @Override
-    public boolean isSymmetric() {
-        return guarded(label(), "isSymmetric()", writer::isSymmetric);
-    }
+    /** A way to gather. */
+    record OfGather(GatherWriter writer) implements GuardedWriter, GatherWriter {
 
-    @Override
-    public Chunks cut(Chunks given) {
-        return notNull(guarded(label(), "cut()", () -> writer.cut(given)), "cut()", "chunks");
-    }
-
-    @Override
-    public List<RankPlan> plans(Chunks chunks, int lanes, Hosts hosts) {
-        int ranks = chunks.shards().ranks();
-        String expected = "a plan for each of " + ranks + " ranks";
-        List<RankPlan> plans =
-                notNull(
-                        guarded(label(), "plans()", () -> writer.plans(chunks, lanes, hosts)),
-                        "plans()",
-                        expected);
-        if (plans instanceof WrittenPlans) {
-            return plans;
+        @Override
+        public Chunks cut(Chunks given) {
+            return call("cut()", "chunks", () -> writer.cut(given));
         }
-        int size = guarded(label(), "plans().size()", plans::size);
+
+        @Override
+        public List<StepPlan> plans(GatherRequest request) {
+            return plans(request.ranks(), () -> writer.plans(request));
+        }
+    }
+
+    /** A way to sum. */
+    record OfSums(ReductionWriter writer) implements GuardedWriter, ReductionWriter {
+
+        @Override
+        public Order order() {
+            return call("order()", "an order", writer::order);
+        }
+
+        @Override
+        public boolean gives(Order wanted) {
+            return call("gives()", "an answer", () -> writer.gives(wanted));
+        }
+
+        @Override
+        public List<StepPlan> plans(ReductionRequest request) {
+            return plans(request.ranks(), () -> writer.plans(request));
+        }
+    }
+
+    /** Plans for all ranks, each of which may be written on demand. */
+    default List<StepPlan> plans(int ranks, Supplier<List<StepPlan>> write) {
+        String expected = "a plan for each of " + ranks + " ranks";
+        List<StepPlan> plans = call("plans()", expected, write);
+        int size = call("plans().size()", "a number", plans::size);
         if (size != ranks) {
             throw new PlanException(
                     label(), "plans() returned %s plans: expected %s", size, expected);
         }
         return new AbstractList<>() {
             @Override
-            public RankPlan get(int rank) {
-                String call = "plans().get(" + rank + ")";
-                return notNull(guarded(label(), call, () -> plans.get(rank)), call, "a plan");
+            public StepPlan get(int rank) {
+                return call("plans().get(" + rank + ")", "a plan", () -> plans.get(rank));
             }
 
             @Override
@@ -67,54 +82,13 @@ record GuardedWriter(PlanWriter writer) implements PlanWriter {
         };
     }
 
-    private <T> T notNull(T result, String call, String expected) {
-        return notNull(label(), result, call, expected);
-    }
-
-    private static <T> T notNull(String name, T result, String call, String expected) {
+    /** What the writer returns, which must not be null. */
+    default <T> T call(String call, String expected, Supplier<T> body) {
+        T result = guarded(label(), call, body);
         if (result == null) {
-            throw new PlanException(name, "%s returned null: expected %s", call, expected);
+            throw new PlanException(label(), "%s returned null: expected %s", call, expected);
         }
         return result;
-    }
-
-    /** The same for a way to sum. */
-    record OfSums(ReductionWriter writer) implements ReductionWriter {
-
-        @Override
-        public String label() {
-            String label = guarded(writer.getClass().getName(), "label()", writer::label);
-            return label != null ? label : writer.getClass().getName();
-        }
-
-        @Override
-        public Order order() {
-            return notNull(
-                    label(), guarded(label(), "order()", writer::order), "order()", "an order");
-        }
-
-        @Override
-        public boolean gives(Order wanted) {
-            return guarded(label(), "gives()", () -> writer.gives(wanted));
-        }
-
-        @Override
-        public List<StepPlan> plans(ReductionRequest request) {
-            String expected = "a plan for each of " + request.ranks() + " ranks";
-            List<StepPlan> plans =
-                    guarded(
-                            label(),
-                            "plans()",
-                            () -> {
-                                List<StepPlan> written = writer.plans(request);
-                                return written == null ? null : List.copyOf(written);
-                            });
-            if (notNull(label(), plans, "plans()", expected).size() != request.ranks()) {
-                throw new PlanException(
-                        label(), "plans() returned %s plans: expected %s", plans.size(), expected);
-            }
-            return plans;
-        }
     }
 
     private static <T> T guarded(String name, String call, Supplier<T> body) {

@@ -1,7 +1,5 @@
 package dev.weft.plan;
 
-import dev.weft.plan.RankPlan.RowBlock;
-import dev.weft.plan.RankPlan.Transfer.Initiator;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
@@ -31,8 +29,8 @@ record HostRouting(Chunks chunks, Hosts hosts, Routing network, int networkLanes
     private static final Comparator<Held> BY_DUE = Comparator.comparingLong(Held::due);
 
     @Override
-    public Initiator initiator() {
-        return network.initiator();
+    public boolean pulls() {
+        return network.pulls();
     }
 
     @Override
@@ -40,9 +38,7 @@ record HostRouting(Chunks chunks, Hosts hosts, Routing network, int networkLanes
         if (lane < networkLanes) {
             return network.lane(rank, lane);
         }
-        return initiator() == Initiator.SENDER
-                ? pushed(rank, lane - networkLanes)
-                : pulled(rank, lane - networkLanes);
+        return pulls() ? pulled(rank, lane - networkLanes) : pushed(rank, lane - networkLanes);
     }
 
     private List<Hop> pushed(int rank, int lane) {
@@ -71,13 +67,13 @@ record HostRouting(Chunks chunks, Hosts hosts, Routing network, int networkLanes
     public List<Delivery> deliveries(int rank) {
         List<Delivery> deliveries = new ArrayList<>(network.deliveries(rank));
         for (int lane = 0; lane < memoryLanes; lane++) {
-            if (initiator() == Initiator.SENDER) {
+            if (pulls()) {
+                addDelivery(deliveries, lane, pulled(rank, lane));
+            } else {
                 for (int distance = 1; distance <= mates(rank); distance++) {
                     List<Held> puts = handed(rank, distance, lane);
                     addDelivery(deliveries, lane, puts.stream().map(h -> hop(h, rank)).toList());
                 }
-            } else {
-                addDelivery(deliveries, lane, pulled(rank, lane));
             }
         }
         return deliveries;
@@ -138,8 +134,8 @@ record HostRouting(Chunks chunks, Hosts hosts, Routing network, int networkLanes
         return held;
     }
 
-    private static Hop hop(Held held, int to) {
-        return new Hop(held.holder(), to, held.source(), held.segment());
+    private Hop hop(Held held, int to) {
+        return Hop.ofSegment(held.holder(), to, held.source(), held.segment(), pulls());
     }
 
     /** Whether a memory lane serves the mate at {@code distance}. */
@@ -162,7 +158,7 @@ record HostRouting(Chunks chunks, Hosts hosts, Routing network, int networkLanes
 
     /** The mate at {@code distance}, whose segments {@code rank} gets. */
     private int holder(int rank, int distance) {
-        return mate(rank, initiator() == Initiator.SENDER ? -distance : distance);
+        return mate(rank, pulls() ? distance : -distance);
     }
 
     private int mate(int rank, int distance) {

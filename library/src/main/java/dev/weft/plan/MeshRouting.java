@@ -1,6 +1,5 @@
 package dev.weft.plan;
 
-import dev.weft.plan.RankPlan.Transfer.Initiator;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -20,7 +19,7 @@ import java.util.List;
  * @param lanes as given by {@link #lanes(int, int)}
  * @param byChunks whether lanes may share a segment, because nothing waits for single segments
  */
-record MeshRouting(Chunks chunks, Hosts hosts, int lanes, Initiator initiator, boolean byChunks)
+record MeshRouting(Chunks chunks, Hosts hosts, int lanes, boolean pulls, boolean byChunks)
         implements Routing {
 
     /** The number of lanes that can be used: a multiple of the peers, or fewer than the peers. */
@@ -44,7 +43,15 @@ record MeshRouting(Chunks chunks, Hosts hosts, int lanes, Initiator initiator, b
 
     @Override
     public List<Delivery> deliveries(int rank) {
-        return initiator == Initiator.SENDER ? pushedTo(rank) : pulledBy(rank);
+        return pulls ? pulledBy(rank) : pushedTo(rank);
+    }
+
+    /** Nothing is multiplied in the order of chunks: everything is gathered first. */
+    @Override
+    public List<RowBlock> consumption(Chunks cut, int rank, List<Delivery> deliveries) {
+        return byChunks
+                ? ConsumptionOrder.natural(cut)
+                : Routing.super.consumption(cut, rank, deliveries);
     }
 
     private List<Delivery> pulledBy(int rank) {
@@ -85,19 +92,22 @@ record MeshRouting(Chunks chunks, Hosts hosts, int lanes, Initiator initiator, b
     /** Adds one lane's share of what {@code rank} exchanges with the host at {@code distance}. */
     private void addHops(List<Hop> hops, int rank, int distance, int share) {
         int peer = peer(rank, distance);
-        if (initiator == Initiator.SENDER) {
-            addSegments(hops, rank, hosts.gateway(rank, peer), share);
-        } else {
+        if (pulls) {
             for (int owner : hosts.sources(rank, peer)) {
                 addSegments(hops, owner, rank, share);
             }
+        } else {
+            addSegments(hops, rank, hosts.gateway(rank, peer), share);
         }
     }
 
     private void addSegments(List<Hop> hops, int owner, int to, int share) {
         int end = firstOfShare(owner, share + 1);
         for (int i = firstOfShare(owner, share); i < end; i++) {
-            hops.add(byChunks ? Hop.ofChunk(owner, to, i) : new Hop(owner, to, owner, i));
+            hops.add(
+                    byChunks
+                            ? Hop.ofChunk(owner, to, i, pulls)
+                            : Hop.ofSegment(owner, to, owner, i, pulls));
         }
     }
 

@@ -8,12 +8,12 @@ import java.util.function.IntFunction;
 import java.util.stream.IntStream;
 
 /** What Weft's collectives ask for, as placements. */
-public final class Placements {
+final class Placements {
 
     private Placements() {}
 
     /** Every rank has some rows of A and all of k, and gets all rows of C. */
-    public static Placement gather(Shards rows, long k, long cols) {
+    static Placement gather(Shards rows, long k, long cols) {
         Range allK = new Range(0, k);
         Range allRows = new Range(0, rows.totalRows());
         return placement(rows, k, cols, rank -> new OfRank(range(rows, rank), allK, allK, allRows));
@@ -24,7 +24,7 @@ public final class Placements {
      *
      * @param all whether every rank gets all rows instead
      */
-    public static Placement reduce(Shards rows, Shards inner, long cols, boolean all) {
+    static Placement reduce(Shards rows, Shards inner, long cols, boolean all) {
         Range allRows = new Range(0, rows.totalRows());
         return placement(
                 rows,

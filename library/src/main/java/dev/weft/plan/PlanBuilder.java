@@ -1,10 +1,7 @@
 package dev.weft.plan;
 
-import dev.weft.plan.RankPlan.Lane;
-import dev.weft.plan.RankPlan.RowBlock;
-import dev.weft.plan.RankPlan.Storage;
-import dev.weft.plan.RankPlan.Transfer;
-import dev.weft.plan.RankPlan.Transfer.Initiator;
+import dev.weft.plan.GatherSteps.Storage;
+import dev.weft.plan.step.StepPlan;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -13,15 +10,15 @@ import java.util.Deque;
 import java.util.List;
 
 /**
- * Writes plans from a list of transfers. Lanes are filled in the order of the calls; what the ranks
- * expect and the order in which they multiply follow from that. Rows are kept in gathered A. {@link
- * PlanChecker} checks the result. Used by one thread.
+ * Writes the plans of a gather from a list of transfers. Lanes are filled in the order of the
+ * calls; what ranks wait for and the order in which they multiply follow from that. Used by one
+ * thread.
  *
  * {@snippet :
  * // Every rank sends its shard to every other: a mesh in ten lines.
- * List<RankPlan> mesh(Chunks chunks, Hosts hosts) {
- *     PlanBuilder builder = new PlanBuilder("my-mesh", chunks, 1);
- *     int ranks = chunks.shards().ranks();
+ * List<StepPlan> mesh(GatherRequest request) {
+ *     PlanBuilder builder = new PlanBuilder("my-mesh", request, 1);
+ *     int ranks = request.ranks();
  *     for (int rank = 0; rank < ranks; rank++) {
  *         for (int distance = 1; distance < ranks; distance++) {
  *             builder.put(rank, 0, (rank + distance) % ranks, rank);
@@ -37,27 +34,30 @@ public final class PlanBuilder {
     private static final int MOST_LANES = 1 << 16;
 
     private final String name;
+    private final GatherRequest request;
     private final Chunks chunks;
     private final int ranks;
     private final int laneCount;
 
     /** By rank and lane. */
-    private final List<List<List<Transfer>>> lanes = new ArrayList<>();
+    private final List<List<List<Hop>>> lanes = new ArrayList<>();
 
-    private Pacing pacing = Pacing.BLOCK_BY_BLOCK;
+    private boolean gatherFirst;
+    private long leastRows;
 
     /** Starts plans with this name and this many lanes on every rank; lanes may stay empty. */
-    public PlanBuilder(String name, Chunks chunks, int laneCount) {
+    public PlanBuilder(String name, GatherRequest request, int laneCount) {
         this.name = name;
-        this.chunks = chunks;
-        this.ranks = chunks.shards().ranks();
+        this.request = request;
+        this.chunks = request.chunks();
+        this.ranks = request.ranks();
         if (laneCount < 0 || laneCount > MOST_LANES) {
             throw new PlanException(
                     name, "%s lanes on every rank: expected 0 to %s", laneCount, MOST_LANES);
         }
         this.laneCount = laneCount;
         for (int rank = 0; rank < ranks; rank++) {
-            List<List<Transfer>> own = new ArrayList<>();
+            List<List<Hop>> own = new ArrayList<>();
             for (int lane = 0; lane < laneCount; lane++) {
                 own.add(new ArrayList<>());
             }
@@ -65,9 +65,24 @@ public final class PlanBuilder {
         }
     }
 
-    /** How products keep pace with arrivals; by default block by block. */
-    public PlanBuilder pacing(Pacing newPacing) {
-        this.pacing = newPacing;
+    /**
+     * Nothing is multiplied before everything has arrived; a transport's own all-gather may then
+     * replace the lanes.
+     */
+    public PlanBuilder gatherFirst() {
+        this.gatherFirst = true;
+        return this;
+    }
+
+    /**
+     * Parts of a block, of at least {@code rows} rows, are multiplied while the rest arrives; by
+     * default a block is multiplied as a whole.
+     */
+    public PlanBuilder leastRows(long rows) {
+        if (rows < 0) {
+            throw new PlanException(name, "steps of %s rows: expected none or more", rows);
+        }
+        this.leastRows = rows;
         return this;
     }
 
@@ -82,7 +97,7 @@ public final class PlanBuilder {
 
     /** Lane {@code lane} of {@code from} writes one chunk of {@code source} to {@code to}. */
     public PlanBuilder put(int from, int lane, int to, int source, int chunk) {
-        add(from, lane, transfer(from, to, source, chunk, Initiator.SENDER));
+        add(lane, new Hop(from, to, source, -1, chunk, false));
         return this;
     }
 
@@ -97,13 +112,17 @@ public final class PlanBuilder {
 
     /** Lane {@code lane} of {@code to} reads one chunk of {@code source} from {@code from}. */
     public PlanBuilder get(int to, int lane, int from, int source, int chunk) {
-        add(to, lane, transfer(from, to, source, chunk, Initiator.RECEIVER));
+        add(lane, new Hop(from, to, source, -1, chunk, true));
         return this;
     }
 
-    private void add(int rank, int lane, Transfer transfer) {
+    private void add(int lane, Hop hop) {
+        check("rank", hop.from(), ranks);
+        check("rank", hop.to(), ranks);
+        check("source", hop.source(), ranks);
+        check("chunk", hop.chunk(), chunks.count(hop.source()));
         check("lane", lane, laneCount);
-        lanes.get(rank).get(lane).add(transfer);
+        lanes.get(hop.initiator()).get(lane).add(hop);
     }
 
     private void check(String what, int value, int end) {
@@ -113,56 +132,37 @@ public final class PlanBuilder {
         }
     }
 
-    private Transfer transfer(int from, int to, int source, int chunk, Initiator initiator) {
-        check("rank", from, ranks);
-        check("rank", to, ranks);
-        check("source", source, ranks);
-        check("chunk", chunk, chunks.count(source));
-        return new Transfer(
-                from, to, source, chunk, chunks.tag(source, chunk), initiator, source, 0);
-    }
-
-    /** The plans of all ranks. */
-    public List<RankPlan> build() {
+    /**
+     * The plans of all ranks.
+     *
+     * @throws PlanException if a rank does not get every chunk of the others exactly once
+     */
+    public List<StepPlan> build() {
         long[] arrivals = arrivalRows();
-        List<RankPlan> plans = new ArrayList<>();
+        List<GatherDraft> drafts = new ArrayList<>();
         for (int rank = 0; rank < ranks; rank++) {
-            List<Lane> own = new ArrayList<>();
-            for (List<Transfer> lane : lanes.get(rank)) {
-                own.add(new Lane(own.size(), lane));
-            }
-            plans.add(
-                    new RankPlan(
-                            name,
-                            Storage.GATHERED,
-                            rank,
-                            chunks,
-                            own,
-                            arrivals(rank),
-                            consumption(rank, arrivals),
-                            List.of(),
-                            pacing));
+            drafts.add(new GatherDraft(lanes.get(rank), deliveries(rank), order(rank, arrivals)));
         }
-        return List.copyOf(plans);
+        return GatherSteps.write(
+                request,
+                GatherSteps.Form.of(request, Storage.GATHERED, gatherFirst, laneCount, leastRows),
+                drafts::get);
     }
 
-    private List<Lane> arrivals(int rank) {
-        List<Lane> arrivals = new ArrayList<>();
-        for (List<List<Transfer>> own : lanes) {
+    private List<Delivery> deliveries(int rank) {
+        List<Delivery> deliveries = new ArrayList<>();
+        for (List<List<Hop>> own : lanes) {
             for (int lane = 0; lane < own.size(); lane++) {
-                List<Transfer> here = own.get(lane).stream().filter(t -> t.to() == rank).toList();
+                List<Hop> here = own.get(lane).stream().filter(hop -> hop.to() == rank).toList();
                 if (!here.isEmpty()) {
-                    arrivals.add(new Lane(lane, here));
+                    deliveries.add(new Delivery(lane, 0, here));
                 }
             }
         }
-        return arrivals;
+        return deliveries;
     }
 
-    /**
-     * By rank and tag: when a chunk arrives if all lanes are equally fast; {@link Long#MAX_VALUE}
-     * if never.
-     */
+    /** By rank and tag: when a chunk arrives if all lanes are equally fast. */
     private long[] arrivalRows() {
         long[] arrives = new long[Math.multiplyExact(ranks, chunks.total())];
         Arrays.fill(arrives, Long.MAX_VALUE);
@@ -178,36 +178,65 @@ public final class PlanBuilder {
             idle = lane.advance(arrives) ? -1 : idle;
             waiting.add(lane);
         }
+        checkComplete(arrives);
         return arrives;
+    }
+
+    private void checkComplete(long[] arrives) {
+        for (int rank = 0; rank < ranks; rank++) {
+            for (int source = 0; source < ranks; source++) {
+                for (int chunk = 0; chunk < chunks.count(source); chunk++) {
+                    if (arrives[rank * chunks.total() + chunks.tag(source, chunk)]
+                            == Long.MAX_VALUE) {
+                        throw new PlanException(
+                                name,
+                                "chunk %s of rank %s never gets to rank %s",
+                                chunk,
+                                source,
+                                rank);
+                    }
+                }
+            }
+        }
     }
 
     /** How far one lane has come, in transfers and in time. */
     private final class LaneClock {
-        private final List<Transfer> transfers;
+        private final List<Hop> hops;
         private int done;
         private long now;
 
-        LaneClock(List<Transfer> transfers) {
-            this.transfers = transfers;
+        LaneClock(List<Hop> hops) {
+            this.hops = hops;
         }
 
         /** Moves whatever is ready; returns whether anything was. */
         boolean advance(long[] arrives) {
             int before = done;
-            for (; done < transfers.size(); done++) {
-                Transfer next = transfers.get(done);
-                long there = arrives[next.from() * chunks.total() + next.tag()];
+            for (; done < hops.size(); done++) {
+                Hop next = hops.get(done);
+                int tag = chunks.tag(next.source(), next.chunk());
+                long there = arrives[next.from() * chunks.total() + tag];
                 if (there == Long.MAX_VALUE) {
                     break;
                 }
+                int to = next.to() * chunks.total() + tag;
+                if (arrives[to] != Long.MAX_VALUE) {
+                    throw new PlanException(
+                            name,
+                            "rank %s gets chunk %s of rank %s, which it has already",
+                            next.to(),
+                            next.chunk(),
+                            next.source());
+                }
                 now = Math.max(now, there) + chunks.chunk(next.source(), next.chunk()).rows();
-                arrives[next.to() * chunks.total() + next.tag()] = now;
+                arrives[to] = now;
             }
             return done > before;
         }
     }
 
-    private List<RowBlock> consumption(int rank, long[] arrives) {
+    private List<RowBlock> order(int rank, long[] arrives) {
         List<RowBlock> order = new ArrayList<>(ConsumptionOrder.rotated(chunks, rank));
         order.sort(
                 Comparator.comparing((RowBlock block) -> block.source() != rank)

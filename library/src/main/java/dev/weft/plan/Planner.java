@@ -1,14 +1,14 @@
 package dev.weft.plan;
 
-import dev.weft.plan.RankPlan.Storage;
-import dev.weft.plan.RankPlan.Transfer.Initiator;
+import dev.weft.plan.GatherSteps.Storage;
+import dev.weft.plan.step.StepPlan;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
-import java.util.Objects;
 import java.util.ServiceConfigurationError;
 import java.util.ServiceLoader;
-import java.util.function.Function;
+import java.util.function.IntFunction;
+import java.util.function.Supplier;
 import java.util.function.UnaryOperator;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
@@ -16,7 +16,7 @@ import java.util.stream.Stream;
 /**
  * Writes plans. Pure and thread-safe: the same arguments give the same plan on every rank and every
  * machine. Writing one rank's plan costs no more than what that rank sends, receives and consumes.
- * {@link PlanChecker} accepts every set of plans that is written here.
+ * {@link dev.weft.plan.step.StepChecker} accepts every set of plans that is written here.
  */
 final class Planner {
 
@@ -25,50 +25,13 @@ final class Planner {
 
     private Planner() {}
 
-    /** The plans of all ranks; each is written on demand. */
-    static List<RankPlan> plans(Algorithm algorithm, Chunks chunks, int lanes, Hosts hosts) {
-        return new WrittenPlans(
-                chunks.shards().ranks(),
-                hosts,
-                Objects.hash(algorithm.label(), lanes, chunks),
-                rank -> plan(algorithm, chunks, lanes, rank, hosts));
-    }
-
-    /** A writer for rings that use two buffers. */
-    static PlanWriter pingPongRing() {
-        return new PlanWriter() {
-            @Override
-            public String label() {
-                return Algorithm.RING.label();
-            }
-
-            @Override
-            public List<RankPlan> plans(Chunks chunks, int lanes, Hosts hosts) {
-                return new WrittenPlans(
-                        chunks.shards().ranks(),
-                        hosts,
-                        Objects.hash("ping-pong", lanes, chunks),
-                        rank -> pingPongRing(chunks, lanes, rank, hosts));
-            }
-
-            @Override
-            public boolean isSymmetric() {
-                return true;
-            }
-        };
-    }
-
     /**
      * The writer with this name: one of Weft's own, or one that a jar on the class path provides.
      *
      * @param guard makes errors of others' writers name them
      */
-    static <W> W named(
-            String label,
-            List<? extends W> own,
-            ServiceLoader<W> others,
-            UnaryOperator<W> guard,
-            Function<W, String> labels) {
+    static <W extends PlanWriter> W named(
+            String label, List<? extends W> own, ServiceLoader<W> others, UnaryOperator<W> guard) {
         List<W> all = new ArrayList<>(own);
         PlanException broken = null;
         Iterator<W> found = others.iterator();
@@ -82,18 +45,18 @@ final class Planner {
                 broken = PlanException.notLoaded(label, e);
             }
         }
-        if (broken != null && all.stream().noneMatch(one -> labels.apply(one).equals(label))) {
+        if (broken != null && all.stream().noneMatch(one -> one.label().equals(label))) {
             throw broken;
         }
-        return named(label, all, labels);
+        return named(label, all);
     }
 
     /** The writer with this name among {@code all}. */
-    static <W> W named(String label, List<W> all, Function<W, String> labels) {
+    static <W extends PlanWriter> W named(String label, List<W> all) {
         return all.stream()
-                .filter(writer -> labels.apply(writer).equals(label))
+                .filter(writer -> writer.label().equals(label))
                 .findFirst()
-                .orElseThrow(() -> unknown(label, all.stream().map(labels)));
+                .orElseThrow(() -> unknown(label, all.stream().map(PlanWriter::label)));
     }
 
     private static IllegalArgumentException unknown(String label, Stream<String> known) {
@@ -103,45 +66,50 @@ final class Planner {
     }
 
     /**
-     * What {@code rank} does when each rank has {@code lanes} communication workers. If some ranks
-     * share memory and others do not, rings and meshes connect hosts: every chunk crosses the
-     * network once to each other host, to its {@link Hosts#gateway} there, which forwards it to the
-     * other ranks of its host. {@link Algorithm#SEQUENTIAL} ignores hosts, {@link Algorithm#DIRECT}
-     * needs a single one, and {@link Algorithm#AUTO} must have been resolved before.
+     * The plans of all ranks; each is written on demand. If some ranks share memory and others do
+     * not, rings and meshes connect hosts: every chunk crosses the network once to each other host,
+     * to its {@link Hosts#gateway} there, which forwards it to the other ranks of its host. {@link
+     * Algorithm#SEQUENTIAL} ignores hosts, {@link Algorithm#DIRECT} needs a single one, and {@link
+     * Algorithm#AUTO} must have been resolved before.
      */
-    static RankPlan plan(Algorithm algorithm, Chunks chunks, int lanes, int rank, Hosts hosts) {
-        int ranks = chunks.shards().ranks();
-        checkRank(rank, ranks);
-        if (hosts.ranks() != ranks) {
-            throw new IllegalArgumentException(
-                    "hosts of " + hosts + " ranks for " + ranks + " shards: expected as many");
+    static List<StepPlan> plans(Algorithm algorithm, GatherRequest request) {
+        Hosts hosts = request.hosts();
+        int lanes = lanes(algorithm, hosts, request.lanes());
+        boolean inPlace = algorithm == Algorithm.DIRECT;
+        return GatherSteps.write(
+                request,
+                GatherSteps.Form.of(
+                        request,
+                        inPlace ? Storage.IN_PLACE : Storage.GATHERED,
+                        algorithm == Algorithm.SEQUENTIAL,
+                        lanes,
+                        algorithm == Algorithm.SEQUENTIAL ? 0 : leastRows(hosts)),
+                drafts(request, lanes, () -> routing(algorithm, request, lanes)));
+    }
+
+    /** What ranks do, if {@code lanes} are not none, by a routing. */
+    static IntFunction<GatherDraft> drafts(
+            GatherRequest request, int lanes, Supplier<Routing> routing) {
+        Chunks chunks = request.chunks();
+        if (lanes == 0) {
+            return rank -> GatherDraft.without(ConsumptionOrder.rotated(chunks, rank));
         }
-        int laneCount = lanes(algorithm, hosts, lanes);
-        String name = algorithm.label();
-        Pacing pacing = pacing(algorithm, hosts);
-        if (algorithm == Algorithm.DIRECT) {
-            return withoutTransfers(name, Storage.IN_PLACE, chunks, rank, pacing);
-        }
-        if (ranks == 1) {
-            return withoutTransfers(name, Storage.GATHERED, chunks, rank, pacing);
-        }
-        Routing routing =
-                isHierarchical(algorithm, hosts)
-                        ? hierarchical(algorithm, chunks, hosts, laneCount)
-                        : flat(algorithm, chunks, laneCount);
-        return new RoutedPlan(name, Storage.GATHERED, chunks, routing, pacing)
-                .write(rank, laneCount);
+        Routing routes = routing.get();
+        return rank -> GatherDraft.of(chunks, routes, rank, lanes);
     }
 
     /**
      * Over a network in steps: otherwise the whole last block would be left once everything
      * arrived.
      */
-    static Pacing pacing(Algorithm algorithm, Hosts hosts) {
-        if (algorithm == Algorithm.SEQUENTIAL) {
-            return Pacing.GATHER_FIRST;
-        }
-        return hosts.count() > 1 ? Pacing.inSteps(STEP_ROWS) : Pacing.BLOCK_BY_BLOCK;
+    static long leastRows(Hosts hosts) {
+        return hosts.count() > 1 ? STEP_ROWS : 0;
+    }
+
+    private static Routing routing(Algorithm algorithm, GatherRequest request, int lanes) {
+        return isHierarchical(algorithm, request.hosts())
+                ? hierarchical(algorithm, request.chunks(), request.hosts(), lanes)
+                : flat(algorithm, request.chunks(), lanes);
     }
 
     /** Half of the lanes, rounded up, are for the network; those it cannot use go to memory. */
@@ -166,36 +134,15 @@ final class Planner {
         return switch (algorithm) {
             case RING -> RingRouting.oneWay(chunks, hosts, lanes);
             case BIDIRECTIONAL_RING -> RingRouting.bothWays(chunks, hosts, lanes);
-            case MESH_PUSH -> new MeshRouting(chunks, hosts, lanes, Initiator.SENDER, false);
-            case MESH_PULL -> new MeshRouting(chunks, hosts, lanes, Initiator.RECEIVER, false);
-            case SEQUENTIAL -> new MeshRouting(chunks, hosts, lanes, Initiator.RECEIVER, true);
+            case MESH_PUSH -> new MeshRouting(chunks, hosts, lanes, false, false);
+            case MESH_PULL -> new MeshRouting(chunks, hosts, lanes, true, false);
+            case SEQUENTIAL -> new MeshRouting(chunks, hosts, lanes, true, true);
             case AUTO, DIRECT -> throw new AssertionError(algorithm);
         };
     }
 
     private static boolean isHierarchical(Algorithm algorithm, Hosts hosts) {
         return hosts.isHierarchical() && algorithm != Algorithm.SEQUENTIAL;
-    }
-
-    /**
-     * A ring that keeps no gathered A: the shard that arrives in step 1, 2, ... R-1 lands in buffer
-     * {@code step % 2}, and from step 3 on only after the receiver has released the shard of two
-     * steps before. The operator guarantees that both buffers are free when the call starts. It
-     * visits all ranks one by one, whatever their hosts. Each lane carries its segments of every
-     * shard, and no lane waits for another one of the same rank.
-     */
-    static RankPlan pingPongRing(Chunks chunks, int lanes, int rank, Hosts hosts) {
-        int ranks = chunks.shards().ranks();
-        checkRank(rank, ranks);
-        int laneCount = lanes(Algorithm.RING, Hosts.apart(ranks), lanes);
-        String name = Algorithm.RING.label();
-        Pacing pacing = pacing(Algorithm.RING, hosts);
-        if (ranks == 1) {
-            return withoutTransfers(name, Storage.PING_PONG, chunks, rank, pacing);
-        }
-        Routing routing = RingRouting.oneWay(chunks, Hosts.apart(ranks), laneCount);
-        return new RoutedPlan(name, Storage.PING_PONG, chunks, routing, pacing)
-                .write(rank, laneCount);
     }
 
     /**
@@ -234,27 +181,5 @@ final class Planner {
             case DIRECT -> 0;
             case AUTO -> throw new AssertionError(algorithm);
         };
-    }
-
-    private static RankPlan withoutTransfers(
-            String name, Storage storage, Chunks chunks, int rank, Pacing pacing) {
-        return new RankPlan(
-                name,
-                storage,
-                rank,
-                chunks,
-                List.of(),
-                List.of(),
-                ConsumptionOrder.rotated(chunks, rank),
-                RoutedPlan.releases(storage, rank, chunks.shards().ranks()),
-                pacing);
-    }
-
-    private static void checkRank(int rank, int ranks) {
-        if (rank < 0 || rank >= ranks) {
-            throw new IllegalArgumentException(
-                    "rank %s of %s ranks: expected zero or more and less than the ranks"
-                            .formatted(rank, ranks));
-        }
     }
 }

@@ -1,13 +1,10 @@
 package dev.weft.plan;
 
-import dev.weft.plan.RankPlan.Lane;
-import dev.weft.plan.RankPlan.Transfer;
-import java.util.ArrayList;
+import dev.weft.plan.step.StepPlan;
 import java.util.List;
-import java.util.Objects;
 
 /** Writes the plans of {@link Algorithm#byPrograms}. */
-record ProgramPlans(PlanWriter base, int programs) implements PlanWriter {
+record ProgramPlans(GatherWriter base, int programs) implements GatherWriter {
 
     ProgramPlans {
         if (programs < 1) {
@@ -42,53 +39,7 @@ record ProgramPlans(PlanWriter base, int programs) implements PlanWriter {
     }
 
     @Override
-    public List<RankPlan> plans(Chunks chunks, int lanes, Hosts hosts) {
-        Chunks cut = cut(chunks);
-        List<RankPlan> plans = base.plans(cut, lanes, hosts);
-        if (!(plans instanceof WrittenPlans)) {
-            // Not Weft's own plans: the checker has to prove them.
-            return plans.stream().map(this::byProgram).toList();
-        }
-        return new WrittenPlans(
-                plans.size(),
-                hosts,
-                Objects.hash("programs", programs, base.label(), lanes, cut),
-                rank -> byProgram(plans.get(rank)));
-    }
-
-    private RankPlan byProgram(RankPlan plan) {
-        Chunks chunks = plan.chunks();
-        List<Lane> arrivals = new ArrayList<>(split(plan.arrivals(), chunks));
-        arrivals.removeIf(lane -> lane.transfers().isEmpty());
-        return plan.withLanes(split(plan.lanes(), chunks), arrivals)
-                .withConsumption(
-                        plan.consumption().stream()
-                                .map(b -> b.by(program(chunks, b.source(), b.firstRow())))
-                                .toList());
-    }
-
-    /** Each lane becomes one for each program, which carries that program's chunks. */
-    private List<Lane> split(List<Lane> lanes, Chunks chunks) {
-        List<Lane> split = new ArrayList<>();
-        for (Lane lane : lanes) {
-            for (int p = 0; p < programs; p++) {
-                int program = p;
-                List<Transfer> own =
-                        lane.transfers().stream()
-                                .filter(t -> program(chunks, t) == program)
-                                .toList();
-                split.add(new Lane(lane.index() * programs + p, own));
-            }
-        }
-        return split;
-    }
-
-    private int program(Chunks chunks, Transfer transfer) {
-        int source = transfer.source();
-        return program(chunks, source, chunks.chunk(source, transfer.chunk()).firstRow());
-    }
-
-    private int program(Chunks chunks, int source, long row) {
-        return Math.toIntExact(row / (chunks.shards().rows(source) / programs));
+    public List<StepPlan> plans(GatherRequest request) {
+        return base.plans(request.with(cut(request.chunks()), programs));
     }
 }

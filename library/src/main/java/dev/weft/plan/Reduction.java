@@ -130,7 +130,7 @@ public enum Reduction implements ReductionWriter {
     /** The reduction named {@code label}; the inverse of {@link #label()}. */
     public static Reduction of(String label) {
         refuseBidirectional(label);
-        return Planner.named(label, List.of(values()), Reduction::label);
+        return Planner.named(label, List.of(values()));
     }
 
     static void refuseBidirectional(String label) {
@@ -144,38 +144,6 @@ public enum Reduction implements ReductionWriter {
     @Override
     public List<StepPlan> plans(ReductionRequest request) {
         return new ReduceSteps(this, request).plans();
-    }
-
-    /**
-     * A reduction for one cut of K, where a search lists ways to gather and to sum alike. Two are
-     * equal if they write the same plans.
-     */
-    record Writer(ReductionWriter reduction, Shards kParts, boolean all) implements PlanWriter {
-
-        @Override
-        public String label() {
-            return reduction.label();
-        }
-
-        /** The plans name the reduction and its chunks; what is done is in its steps. */
-        @Override
-        public List<RankPlan> plans(Chunks chunks, int lanes, Hosts hosts) {
-            return IntStream.range(0, kParts.ranks()).mapToObj(r -> named(chunks, r)).toList();
-        }
-
-        private RankPlan named(Chunks chunks, int rank) {
-            boolean productFirst = reduction == SEQUENTIAL;
-            return new RankPlan(
-                    label(),
-                    RankPlan.Storage.SUMS,
-                    rank,
-                    chunks,
-                    List.of(),
-                    List.of(),
-                    List.of(),
-                    List.of(),
-                    new Pacing(productFirst, false, 0, null));
-        }
     }
 
     /**

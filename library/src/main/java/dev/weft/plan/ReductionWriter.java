@@ -8,16 +8,13 @@ import java.util.ServiceLoader;
 
 /**
  * A way to multiply and sum over ranks: it writes the plans. {@link Reduction} has Weft's own;
- * programs can add others, with a {@link StepPlanBuilder}. Pure and thread-safe: the same request
- * gives the same plans on every rank.
+ * programs can add others, with a {@link StepPlanBuilder}. The same request gives the same plans on
+ * every rank.
  *
  * <p>The plans alone say in which order an element is summed. It must not depend on how rows are
  * cut into chunks: the bits of a result would then depend on it, too.
  */
-public interface ReductionWriter {
-
-    /** The name on the command line, in plans and in run records. */
-    String label();
+public interface ReductionWriter extends PlanWriter {
 
     /**
      * What every rank does, in rank order.
@@ -36,20 +33,6 @@ public interface ReductionWriter {
         return wanted == order();
     }
 
-    /** This reduction as a writer of plans, for one cut of K. */
-    default PlanWriter writer(Shards kParts, boolean all) {
-        return new Reduction.Writer(this, kParts, all);
-    }
-
-    /** The reduction of such a writer. */
-    static ReductionWriter of(PlanWriter writer) {
-        if (writer instanceof Reduction.Writer sums) {
-            return sums.reduction();
-        }
-        throw new IllegalArgumentException(
-                "%s gathers rows: expected a reduction".formatted(writer.label()));
-    }
-
     /**
      * The writer with this name: one of {@link Reduction}, or one that a jar on the class path
      * provides (see {@link ServiceLoader}).
@@ -63,7 +46,6 @@ public interface ReductionWriter {
                 label,
                 List.of(Reduction.values()),
                 ServiceLoader.load(ReductionWriter.class),
-                PlanChecker::guarded,
-                ReductionWriter::label);
+                PlanChecker::guarded);
     }
 }

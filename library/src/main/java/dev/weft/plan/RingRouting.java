@@ -2,7 +2,6 @@ package dev.weft.plan;
 
 import static java.util.Comparator.comparingLong;
 
-import dev.weft.plan.RankPlan.Transfer.Initiator;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -36,8 +35,8 @@ record RingRouting(Chunks chunks, Hosts hosts, int clockwiseLanes, int counterLa
     }
 
     @Override
-    public Initiator initiator() {
-        return Initiator.SENDER;
+    public boolean pulls() {
+        return false;
     }
 
     @Override
@@ -101,7 +100,7 @@ record RingRouting(Chunks chunks, Hosts hosts, int clockwiseLanes, int counterLa
         for (int segment = first + Math.floorMod(turn - first, width);
                 segment < end;
                 segment += width) {
-            hops.add(new Hop(from, to, source, segment));
+            hops.add(Hop.ofSegment(from, to, source, segment, false));
         }
     }
 

@@ -1,7 +1,5 @@
 package dev.weft.plan;
 
-import dev.weft.plan.RankPlan.RowBlock;
-import dev.weft.plan.RankPlan.Transfer.Initiator;
 import java.util.List;
 
 /**
@@ -10,8 +8,8 @@ import java.util.List;
  */
 interface Routing {
 
-    /** The end whose lanes carry the hops. */
-    Initiator initiator();
+    /** Whether receivers get what comes to them; otherwise senders put it. */
+    boolean pulls();
 
     /** What lane {@code lane} of {@code rank} carries, in order; may be empty. */
     List<Hop> lane(int rank, int lane);

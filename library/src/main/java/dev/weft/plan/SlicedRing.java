@@ -1,15 +1,12 @@
 package dev.weft.plan;
 
-import dev.weft.plan.RankPlan.RowBlock;
-import dev.weft.plan.RankPlan.Storage;
-import dev.weft.plan.RankPlan.Transfer.Initiator;
+import dev.weft.plan.step.StepPlan;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Objects;
 import java.util.stream.IntStream;
 
 /** Writes the plans of {@link Algorithm#slicedRing}. */
-record SlicedRing(int programs, int lanes, boolean byLane) implements PlanWriter {
+record SlicedRing(int programs, int lanes, boolean byLane) implements GatherWriter {
 
     SlicedRing {
         if (programs < 1 || lanes < 1) {
@@ -29,27 +26,23 @@ record SlicedRing(int programs, int lanes, boolean byLane) implements PlanWriter
         return true;
     }
 
-    /** Ignores {@code lanesWanted}: the slices give the number of lanes. */
+    /** Ignores the lanes that are requested: the slices give their number. */
     @Override
-    public List<RankPlan> plans(Chunks chunks, int lanesWanted, Hosts hosts) {
-        Chunks cut = cut(chunks);
-        return new WrittenPlans(
-                chunks.shards().ranks(),
-                hosts,
-                Objects.hash("sliced", programs, lanes, byLane, cut),
-                rank -> plan(cut, rank, hosts));
-    }
-
-    private RankPlan plan(Chunks chunks, int rank, Hosts hosts) {
-        Pacing pacing = Planner.pacing(Algorithm.RING, hosts);
-        boolean alone = chunks.shards().ranks() == 1;
-        RankPlan plan =
-                new RoutedPlan(label(), Storage.PING_PONG, chunks, new Ring(chunks), pacing)
-                        .write(rank, alone ? 0 : lanes);
-        return plan.withConsumption(
-                plan.consumption().stream()
-                        .map(block -> block.by(program(chunks, block)))
-                        .toList());
+    public List<StepPlan> plans(GatherRequest request) {
+        Chunks chunks = cut(request.chunks());
+        int laneCount = request.ranks() == 1 ? 0 : lanes;
+        GatherSteps.Form form =
+                new GatherSteps.Form(
+                        GatherSteps.Storage.PING_PONG,
+                        false,
+                        laneCount,
+                        Planner.leastRows(request.hosts()),
+                        programs,
+                        block -> program(chunks, block));
+        return GatherSteps.write(
+                request.with(chunks, 1),
+                form,
+                rank -> GatherDraft.of(chunks, new Ring(chunks), rank, laneCount));
     }
 
     private int program(Chunks chunks, RowBlock block) {
@@ -116,8 +109,8 @@ record SlicedRing(int programs, int lanes, boolean byLane) implements PlanWriter
         }
 
         @Override
-        public Initiator initiator() {
-            return Initiator.SENDER;
+        public boolean pulls() {
+            return false;
         }
 
         @Override
@@ -127,7 +120,8 @@ record SlicedRing(int programs, int lanes, boolean byLane) implements PlanWriter
                 int source = Math.floorMod(rank - step, ranks());
                 for (int segment = 0; segment < chunks.segments(source); segment++) {
                     if (SlicedRing.this.lane(chunks, source, segment) == lane) {
-                        hops.add(new Hop(rank, (rank + 1) % ranks(), source, segment));
+                        int next = (rank + 1) % ranks();
+                        hops.add(Hop.ofSegment(rank, next, source, segment, false));
                     }
                 }
             }

@@ -1,15 +1,17 @@
 /**
  * The plan is data: who sends which chunk to whom, in which order, and in which order rows are
  * consumed, as plain records written by pure code. Executors run plans, simulators price them,
- * reports draw them, {@link dev.weft.plan.PlanChecker} proves them. An algorithm is a {@link
- * dev.weft.plan.PlanWriter}: one of {@link dev.weft.plan.Algorithm}, or your own.
+ * reports draw them, {@link dev.weft.plan.step.StepChecker} proves them. An algorithm is a {@link
+ * dev.weft.plan.GatherWriter} or a {@link dev.weft.plan.ReductionWriter}: one of {@link
+ * dev.weft.plan.Algorithm} or {@link dev.weft.plan.Reduction}, or your own.
  *
  * {@snippet :
  * static List<String> ring() {
  *     Chunks chunks = Chunks.bySplits(Shards.of(100, 0, 80), 64, 2, 50);
- *     List<RankPlan> plans = Algorithm.RING.plans(chunks, 1, Hosts.one(3));
- *     PlanChecker.check(plans);
- *     return RankPlan.describe(plans);
+ *     GatherRequest request = new GatherRequest(chunks, 1, Hosts.one(3), 32);
+ *     List<StepPlan> plans = Algorithm.RING.plans(request);
+ *     StepChecker.check(plans, request.placement(), request.hosts()::shareMemory);
+ *     return StepPlan.describe(plans);
  * }
  * }
  *

@@ -1,14 +1,13 @@
 package dev.weft.predict;
 
 import dev.weft.plan.Chunks;
-import dev.weft.plan.GatherSteps;
+import dev.weft.plan.GatherRequest;
+import dev.weft.plan.GatherWriter;
 import dev.weft.plan.Hosts;
-import dev.weft.plan.Placements;
 import dev.weft.plan.PlanChecker;
-import dev.weft.plan.PlanWriter;
-import dev.weft.plan.RankPlan;
 import dev.weft.plan.Shards;
 import dev.weft.plan.cut.Cut;
+import dev.weft.plan.step.StepPlan;
 import dev.weft.search.MachinePlans;
 import dev.weft.sim.Engine;
 import dev.weft.sim.Machine;
@@ -85,23 +84,22 @@ public final class MachineModel {
      * @throws dev.weft.plan.PlanException if the plans are wrong
      */
     public PredictedCall predict(
-            PlanWriter algorithm, Chunks chunks, int lanes, DType dtype, long n) {
+            GatherWriter algorithm, Chunks chunks, int lanes, DType dtype, long n) {
         Hosts hosts = hosts(chunks.shards().ranks());
-        PlanWriter guarded = PlanChecker.guarded(algorithm);
-        List<RankPlan> plans = guarded.plans(chunks, lanes, hosts);
-        PlanChecker.checkGiven(plans, hosts);
-        if (plans.getFirst().storage() == RankPlan.Storage.IN_PLACE && !machine.node().direct()) {
+        GatherWriter guarded = PlanChecker.guarded(algorithm);
+        GatherRequest request = new GatherRequest(chunks, lanes, hosts, n);
+        List<StepPlan> plans = MachinePlans.of(machine, guarded, request);
+        if (plans.getFirst().readsPeersRows() && !machine.node().direct()) {
             throw new IllegalArgumentException(
                     "%s on %s: its ranks cannot multiply rows in a peer's memory"
                             .formatted(algorithm.label(), machine.name()));
         }
-        PlanWriter writer = new MachinePlans(machine, guarded);
         Scenario scenario =
                 new Scenario(
-                        GatherSteps.of(writer.plans(chunks, lanes, hosts), n),
-                        Placements.gather(chunks.shards(), chunks.cols(), n),
+                        plans,
+                        request.placement(),
                         chunks.total(),
-                        writer.isSymmetric(),
+                        guarded.isSymmetric(),
                         hosts,
                         dtype,
                         dtype,

@@ -1,7 +1,7 @@
 package dev.weft.search;
 
-import dev.weft.plan.Pacing.ArrivalCut;
-import dev.weft.plan.Pacing.ArrivalCut.Block;
+import dev.weft.plan.cut.ArrivalCut;
+import dev.weft.plan.cut.ArrivalCut.Block;
 import dev.weft.sim.Machine;
 import dev.weft.sim.TileEngine;
 import dev.weft.tensor.DType;

@@ -2,12 +2,11 @@ package dev.weft.search;
 
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunks;
-import dev.weft.plan.GatherSteps;
+import dev.weft.plan.GatherRequest;
+import dev.weft.plan.GatherWriter;
 import dev.weft.plan.Hosts;
-import dev.weft.plan.Placements;
 import dev.weft.plan.PlanChecker;
 import dev.weft.plan.PlanWriter;
-import dev.weft.plan.RankPlan;
 import dev.weft.plan.Reduction;
 import dev.weft.plan.ReductionRequest;
 import dev.weft.plan.ReductionWriter;
@@ -159,7 +158,7 @@ public record PlanSearch(Machine machine, Problem problem) {
 
     /** The algorithm that does not overlap: for sums in any order, the one that adds up by rank. */
     public PlanWriter sequential() {
-        return problem.sums() == null ? Algorithm.SEQUENTIAL : problem.writer(Reduction.SEQUENTIAL);
+        return problem.sums() == null ? Algorithm.SEQUENTIAL : Reduction.SEQUENTIAL;
     }
 
     public boolean overlaps(Candidate candidate) {
@@ -167,24 +166,19 @@ public record PlanSearch(Machine machine, Problem problem) {
     }
 
     /** Whether ranks multiply directly out of each other's memory. */
-    public boolean isDirect(PlanWriter writer) {
-        return writer.equals(
-                problem.sums() == null ? Algorithm.DIRECT : problem.writer(Reduction.DIRECT));
+    public static boolean isDirect(PlanWriter writer) {
+        return writer == Algorithm.DIRECT || writer == Reduction.DIRECT;
     }
 
     private static Candidate cheapest(List<Candidate> priced) {
         return Collections.min(priced, Comparator.comparingDouble(Candidate::predictedNs));
     }
 
-    private boolean isHierarchical(PlanWriter writer) {
-        return problem.sums() != null && writer.equals(problem.writer(Reduction.HIERARCHICAL));
-    }
-
     /** Leaves out what the machine cannot do, and what would be the same as another algorithm. */
     private List<PlanWriter> algorithms() {
         Device device = Device.general(hosts(), machine.node().direct());
         if (problem.sums() != null) {
-            return device.sums(problem.sums().order()).stream().map(problem::writer).toList();
+            return List.copyOf(device.sums(problem.sums().order()));
         }
         return problem.ranks() == 1 || problem.shards().totalRows() == 0
                 ? List.of(Algorithm.SEQUENTIAL)
@@ -239,7 +233,8 @@ public record PlanSearch(Machine machine, Problem problem) {
     /** The problem as {@code algorithm} does it, with the caller's cut; not priced. */
     public Candidate candidate(PlanWriter algorithm, Cut cut) {
         Hosts hosts = hosts();
-        if ((isDirect(algorithm) || isHierarchical(algorithm)) && !machine.node().direct()) {
+        if ((isDirect(algorithm) || algorithm == Reduction.HIERARCHICAL)
+                && !machine.node().direct()) {
             throw new IllegalArgumentException(
                     "%s on %s: its ranks cannot multiply rows in a peer's memory"
                             .formatted(algorithm.label(), machine.name()));
@@ -251,7 +246,7 @@ public record PlanSearch(Machine machine, Problem problem) {
         }
         int lanes = problem.lanes() > 0 ? problem.lanes() : lanes(algorithm);
         Cut own = hasOwnKernel() && !cut.givesRows() ? kernelCut() : cut;
-        Chunks chunks = algorithm.cut(chunks(algorithm, own, lanes));
+        Chunks chunks = chunks(algorithm, own, lanes);
         int most = IntStream.range(0, problem.ranks()).map(chunks::count).max().orElseThrow();
         return Candidate.of(algorithm, own, most, lanes);
     }
@@ -321,8 +316,7 @@ public record PlanSearch(Machine machine, Problem problem) {
 
     /** A candidate's chunks. */
     public Chunks chunks(Candidate candidate) {
-        PlanWriter writer = candidate.algorithm();
-        return writer.cut(chunks(writer, candidate.cut(), candidate.lanes()));
+        return chunks(candidate.algorithm(), candidate.cut(), candidate.lanes());
     }
 
     private Chunks chunks(PlanWriter writer, Cut cut, int lanes) {
@@ -353,11 +347,13 @@ public record PlanSearch(Machine machine, Problem problem) {
             takers = writer == Algorithm.SEQUENTIAL ? ofRows : Math.max(lanes, ofRows);
         }
         long quantum = engine.rowQuantum();
-        return cut.chunks(
-                shards,
-                problem.k(),
-                Math.toIntExact(quantum),
-                Cut.blockRows(shards, takers, quantum, engine.blockRows()));
+        Chunks chunks =
+                cut.chunks(
+                        shards,
+                        problem.k(),
+                        Math.toIntExact(quantum),
+                        Cut.blockRows(shards, takers, quantum, engine.blockRows()));
+        return ((GatherWriter) writer).cut(chunks);
     }
 
     /** Rows of a chunk of the largest shard. */
@@ -387,7 +383,6 @@ public record PlanSearch(Machine machine, Problem problem) {
 
     /** A call as the machine runs it, for the simulator. */
     public Scenario scenario(Candidate candidate) {
-        PlanWriter writer = new MachinePlans(machine, candidate.algorithm());
         Chunks chunks = chunks(candidate);
         long transfers = (long) chunks.total() * problem.ranks();
         if (transfers > mostTransfers()) {
@@ -395,17 +390,17 @@ public record PlanSearch(Machine machine, Problem problem) {
                     "%s transfers of sums between %s ranks: expected at most %s, of fewer ranks or larger chunks"
                             .formatted(transfers, problem.ranks(), mostTransfers()));
         }
-        Sums sums = problem.sums();
-        long n = problem.allColumns();
+        boolean gathers = problem.sums() == null;
         return new Scenario(
-                sums == null
-                        ? GatherSteps.of(writer.plans(chunks, candidate.lanes(), hosts()), n)
-                        : sumSteps(candidate.algorithm(), chunks),
-                sums == null
-                        ? Placements.gather(problem.shards(), problem.k(), n)
-                        : Placements.reduce(problem.shards(), sums.inner(), n, sums.all()),
+                gathers
+                        ? MachinePlans.of(
+                                machine,
+                                (GatherWriter) candidate.algorithm(),
+                                gatherRequest(candidate))
+                        : steps(candidate),
+                gathers ? gatherRequest(candidate).placement() : sumRequest(candidate).placement(),
                 chunks.total(),
-                writer.isSymmetric(),
+                candidate.algorithm().isSymmetric(),
                 hosts(),
                 problem.aType(),
                 problem.outType(),
@@ -416,33 +411,34 @@ public record PlanSearch(Machine machine, Problem problem) {
     }
 
     /** In the wanted order, or in its own if it has another, as sequential does. */
-    private List<StepPlan> sumSteps(PlanWriter algorithm, Chunks chunks) {
+    private ReductionRequest sumRequest(Candidate candidate) {
         Sums sums = problem.sums();
-        ReductionWriter reduction = ReductionWriter.of(algorithm);
-        ReductionRequest request =
-                new ReductionRequest(
-                        chunks,
-                        sums.inner(),
-                        sums.all(),
-                        reduction.gives(sums.order()) ? sums.order() : reduction.order(),
-                        hosts());
-        List<StepPlan> plans = reduction.plans(request);
-        PlanChecker.checkGiven(reduction, plans, request);
-        return plans;
+        ReductionWriter reduction = (ReductionWriter) candidate.algorithm();
+        return new ReductionRequest(
+                chunks(candidate),
+                sums.inner(),
+                sums.all(),
+                reduction.gives(sums.order()) ? sums.order() : reduction.order(),
+                hosts());
     }
 
-    /** What every rank does when it gathers; proved if Weft has not written it. */
-    public List<RankPlan> plans(Candidate candidate) {
-        List<RankPlan> plans =
-                candidate.algorithm().plans(chunks(candidate), candidate.lanes(), hosts());
-        PlanChecker.checkGiven(plans, hosts());
-        return plans;
+    private GatherRequest gatherRequest(Candidate candidate) {
+        return new GatherRequest(
+                chunks(candidate), Math.max(1, candidate.lanes()), hosts(), problem.allColumns());
     }
 
-    /** What every rank does, in steps; proved if Weft has not written it. */
+    /** What every rank does; proved if Weft has not written it. */
     public List<StepPlan> steps(Candidate candidate) {
-        return problem.sums() == null
-                ? GatherSteps.of(plans(candidate), problem.allColumns())
-                : sumSteps(candidate.algorithm(), chunks(candidate));
+        if (candidate.algorithm() instanceof ReductionWriter reduction) {
+            ReductionRequest request = sumRequest(candidate);
+            List<StepPlan> plans = reduction.plans(request);
+            PlanChecker.checkGiven(reduction, plans, request);
+            return plans;
+        }
+        GatherWriter writer = (GatherWriter) candidate.algorithm();
+        GatherRequest request = gatherRequest(candidate);
+        List<StepPlan> plans = writer.plans(request);
+        PlanChecker.checkGiven(writer, plans, request);
+        return plans;
     }
 }

@@ -1,8 +1,6 @@
 package dev.weft.search;
 
 import dev.weft.plan.Hosts;
-import dev.weft.plan.PlanWriter;
-import dev.weft.plan.ReductionWriter;
 import dev.weft.plan.Shards;
 import dev.weft.plan.cut.Cut;
 import dev.weft.tensor.DType;
@@ -89,11 +87,6 @@ public record Problem(
         return new Problem(
                 newShards, k, columns, aType, outType, keeps, workers, lanes, cut, newHosts,
                 slowRanks, newSums);
-    }
-
-    /** A way to sum this problem's products. */
-    public PlanWriter writer(ReductionWriter reduction) {
-        return reduction.writer(sums.inner(), sums.all());
     }
 
     /** The columns of all products. */

@@ -11,12 +11,12 @@ import dev.weft.fabric.World;
 import dev.weft.gemm.Gemms;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunks;
-import dev.weft.plan.Hosts;
+import dev.weft.plan.GatherRequest;
+import dev.weft.plan.GatherWriter;
 import dev.weft.plan.PlanBuilder;
 import dev.weft.plan.PlanException;
-import dev.weft.plan.PlanWriter;
-import dev.weft.plan.RankPlan;
 import dev.weft.plan.Shards;
+import dev.weft.plan.step.StepPlan;
 import dev.weft.predict.MachineModel;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
@@ -30,8 +30,8 @@ import org.junit.jupiter.api.Test;
 /** A program's own algorithm that fails is named, with what it threw as the cause. */
 class FailingWritersTest {
 
-    /** Writes plans by a function of the chunks. */
-    private record Own(Function<Chunks, List<RankPlan>> write) implements PlanWriter {
+    /** Writes plans by a function of the request. */
+    private record Own(Function<GatherRequest, List<StepPlan>> write) implements GatherWriter {
 
         @Override
         public String label() {
@@ -39,20 +39,20 @@ class FailingWritersTest {
         }
 
         @Override
-        public List<RankPlan> plans(Chunks chunks, int lanes, Hosts hosts) {
-            return write.apply(chunks);
+        public List<StepPlan> plans(GatherRequest request) {
+            return write.apply(request);
         }
     }
 
-    private static PlanBuilder builder(Chunks chunks, int lanes) {
-        return new PlanBuilder("own", chunks, lanes);
+    private static PlanBuilder builder(GatherRequest request, int lanes) {
+        return new PlanBuilder("own", request, lanes);
     }
 
-    private static List<RankPlan> endless(Chunks chunks) {
-        return endless(chunks);
+    private static List<StepPlan> endless(GatherRequest request) {
+        return endless(request);
     }
 
-    private static List<RankPlan> failing(Throwable thrown) {
+    private static List<StepPlan> failing(Throwable thrown) {
         switch (thrown) {
             case RuntimeException e -> throw e;
             case Error e -> throw e;
@@ -68,52 +68,52 @@ class FailingWritersTest {
                         new IndexOutOfBoundsException("index 4"),
                         new NullPointerException("no chunk"),
                         new NoClassDefFoundError("Helper"))) {
-            assertThrown(thrown.getClass(), chunks -> failing(thrown));
+            assertThrown(thrown.getClass(), request -> failing(thrown));
         }
         assertThrown(StackOverflowError.class, FailingWritersTest::endless);
         assertThrown(
                 IllegalStateException.class,
-                chunks ->
+                request ->
                         new java.util.AbstractList<>() {
                             @Override
-                            public RankPlan get(int rank) {
+                            public StepPlan get(int rank) {
                                 throw new IllegalStateException("no plan");
                             }
 
                             @Override
                             public int size() {
-                                return chunks.shards().ranks();
+                                return request.ranks();
                             }
                         });
     }
 
     @Test
     void whatIsNoPlanIsNamed() {
-        assertNamed("plans() returned null: expected a plan for each of 2 ranks", chunks -> null);
+        assertNamed("plans() returned null: expected a plan for each of 2 ranks", request -> null);
         assertNamed(
                 "plans().get(0) returned null: expected a plan",
-                chunks -> Collections.nCopies(2, null));
+                request -> Collections.nCopies(2, null));
         assertNamed(
                 "plans() returned 1 plans: expected a plan for each of 2 ranks",
-                chunks -> Algorithm.RING.plans(chunks, 1, Hosts.one(2)).subList(0, 1));
+                request -> Algorithm.RING.plans(request).subList(0, 1));
         assertNamed(
                 "2147483647 lanes on every rank: expected 0 to 65536",
-                chunks -> builder(chunks, Integer.MAX_VALUE).build());
+                request -> builder(request, Integer.MAX_VALUE).build());
         assertNamed(
                 "-2147483648 lanes on every rank: expected 0 to 65536",
-                chunks -> builder(chunks, Integer.MIN_VALUE).build());
+                request -> builder(request, Integer.MIN_VALUE).build());
         assertNamed(
                 "a transfer with rank 8: expected 0 to 1",
-                chunks -> builder(chunks, 1).put(0, 0, 8, 0).build());
+                request -> builder(request, 1).put(0, 0, 8, 0).build());
         assertNamed(
                 "a transfer with lane 1: expected 0 to 0",
-                chunks -> builder(chunks, 1).put(0, 1, 1, 0).build());
+                request -> builder(request, 1).put(0, 1, 1, 0).build());
         assertNamed(
                 "a transfer with source -1: expected 0 to 1",
-                chunks -> builder(chunks, 1).get(0, 0, 1, -1).build());
+                request -> builder(request, 1).get(0, 0, 1, -1).build());
         assertNamed(
                 "a transfer with chunk 7: expected 0 to 3",
-                chunks -> builder(chunks, 1).put(0, 0, 1, 0, 7).build());
+                request -> builder(request, 1).put(0, 0, 1, 0, 7).build());
     }
 
     /** A writer may say that a problem is not for it; that is no fault of the writer. */
@@ -121,7 +121,7 @@ class FailingWritersTest {
     void aRefusalStaysARefusal() {
         IllegalArgumentException refusal =
                 failure(
-                        chunks -> {
+                        request -> {
                             throw new IllegalArgumentException("2 ranks: expected 3 or more");
                         });
         assertFalse(refusal instanceof PlanException, refusal.toString());
@@ -129,7 +129,7 @@ class FailingWritersTest {
     }
 
     private static void assertThrown(
-            Class<? extends Throwable> cause, Function<Chunks, List<RankPlan>> write) {
+            Class<? extends Throwable> cause, Function<GatherRequest, List<StepPlan>> write) {
         PlanException failure = assertInstanceOf(PlanException.class, failure(write));
         assertInstanceOf(cause, failure.getCause());
         String message = failure.getMessage();
@@ -139,14 +139,14 @@ class FailingWritersTest {
         assertEquals(1, message.lines().count(), message);
     }
 
-    private static void assertNamed(String fault, Function<Chunks, List<RankPlan>> write) {
+    private static void assertNamed(String fault, Function<GatherRequest, List<StepPlan>> write) {
         PlanException failure = assertInstanceOf(PlanException.class, failure(write));
         assertEquals("algorithm 'own': " + fault, failure.getMessage());
         assertNull(failure.getCause());
     }
 
     /** On every rank of an operator, and the same on a model. */
-    private static IllegalArgumentException failure(Function<Chunks, List<RankPlan>> write) {
+    private static IllegalArgumentException failure(Function<GatherRequest, List<StepPlan>> write) {
         Shards shards = Shards.even(16, 2);
         MachineModel machine = MachineModel.of("trn2");
         Chunks chunks = Chunks.byRows(shards, 4, 2, 2);

@@ -10,17 +10,21 @@ import dev.weft.gemm.Gemm;
 import dev.weft.gemm.Gemms;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunks;
-import dev.weft.plan.Hosts;
+import dev.weft.plan.GatherRequest;
+import dev.weft.plan.GatherWriter;
+import dev.weft.plan.Plan;
 import dev.weft.plan.PlanBuilder;
 import dev.weft.plan.PlanException;
-import dev.weft.plan.PlanWriter;
-import dev.weft.plan.RankPlan;
 import dev.weft.plan.Shards;
+import dev.weft.plan.step.Step;
+import dev.weft.plan.step.StepPlan;
+import dev.weft.plan.step.Worker;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import dev.weft.tensor.data.NormalData;
 import java.lang.foreign.Arena;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.function.UnaryOperator;
 import org.junit.jupiter.api.Test;
@@ -33,7 +37,7 @@ class GivenPlansTest {
     private static final int K = 6;
 
     /** All rows go to rank 0, which hands them out: some are put, some are got there. */
-    private static final class Star implements PlanWriter {
+    private static final class Star implements GatherWriter {
 
         @Override
         public String label() {
@@ -41,9 +45,9 @@ class GivenPlansTest {
         }
 
         @Override
-        public List<RankPlan> plans(Chunks chunks, int lanes, Hosts hosts) {
-            PlanBuilder plan = new PlanBuilder(label(), chunks, 1);
-            int ranks = chunks.shards().ranks();
+        public List<StepPlan> plans(GatherRequest request) {
+            PlanBuilder plan = new PlanBuilder(label(), request, 1);
+            int ranks = request.ranks();
             for (int rank = 1; rank < ranks; rank++) {
                 plan.put(rank, 0, 0, rank);
                 plan.get(rank, 0, 0, 0);
@@ -116,18 +120,40 @@ class GivenPlansTest {
         }
     }
 
+    /** Steps by hand, of which rank 1 forgets its last product. */
+    private record Forgetful() implements GatherWriter {
+
+        @Override
+        public String label() {
+            return "forgetful";
+        }
+
+        @Override
+        public List<StepPlan> plans(GatherRequest request) {
+            return Algorithm.RING.plans(request).stream()
+                    .map(plan -> plan.rank() == 1 ? withoutLast(plan) : plan)
+                    .toList();
+        }
+
+        private static StepPlan withoutLast(StepPlan plan) {
+            List<Worker> workers = new ArrayList<>(plan.workers());
+            Worker last = workers.removeLast();
+            List<Step> steps = last.steps().subList(0, last.steps().size() - 1);
+            workers.add(new Worker(last.kind(), steps));
+            return new StepPlan(plan.rank(), plan.buffers(), workers);
+        }
+    }
+
     @Test
     void aPlanThatForgetsSomethingIsRefusedOnEveryRank() {
-        Chunks chunks = Chunks.byRows(SHARDS, K, 2, 4);
-        List<RankPlan> nothing = new PlanBuilder("nothing", chunks, 1).build();
         onThreads(
-                builder -> builder.plans(nothing),
+                builder -> builder.algorithm(new Forgetful()),
                 (builder, rank) -> {
                     Class<? extends RuntimeException> expected =
                             rank == 0 ? PlanException.class : PeerFailedException.class;
                     RuntimeException refusal = assertThrows(expected, builder::prepare);
                     assertTrue(
-                            refusal.getMessage().contains("rank 0, source 2, chunk 0: never"),
+                            refusal.getMessage().contains("algorithm 'forgetful': rank 1"),
                             refusal.getMessage());
                 });
     }
@@ -140,12 +166,10 @@ class GivenPlansTest {
         refuses(
                 "lane 0 of plan star both puts and gets",
                 builder -> builder.algorithm(new Star()).waitForSummary());
+        Chunks others = Chunks.byRows(Shards.of(5, 7), K, 2, 4);
         refuses(
-                "plans of 2 ranks for shards of 3",
-                builder ->
-                        builder.plans(
-                                Algorithm.RING.plans(
-                                        Chunks.byRows(Shards.of(5, 7), K, 2, 4), 1, Hosts.one(2))));
+                "expected shards of 5,0,7 rows x 6 columns",
+                builder -> builder.like(new Plan(Algorithm.RING, others, 1, List.of())));
     }
 
     /** By some rank; the others hear of it, or find the same. */

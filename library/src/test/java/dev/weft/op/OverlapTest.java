@@ -10,8 +10,9 @@ import dev.weft.gemm.Gemms;
 import dev.weft.op.Timeline.Kind;
 import dev.weft.op.Timeline.Span;
 import dev.weft.plan.Algorithm;
-import dev.weft.plan.RankPlan;
-import dev.weft.plan.RankPlan.Lane;
+import dev.weft.plan.GatherView;
+import dev.weft.plan.GatherView.Lane;
+import dev.weft.plan.Plan;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import java.lang.foreign.Arena;
@@ -92,7 +93,7 @@ class OverlapTest {
                         RANKS,
                         fabric -> {
                             int rank = fabric.rank();
-                            AtomicReference<RankPlan> plan = new AtomicReference<>();
+                            AtomicReference<GatherView> plan = new AtomicReference<>();
                             GemmProxy engine =
                                     new GemmProxy(
                                             Gemms.portable(),
@@ -104,7 +105,7 @@ class OverlapTest {
                                             fabric,
                                             (lane, mover, index, move, flag, counter) -> {
                                                 Lane moves = plan.get().lanes().get(lane);
-                                                int source = moves.transfers().get(index).source();
+                                                int source = moves.moves().get(index).source();
                                                 watch.moveStarts(rank, lane, source);
                                                 mover.move(index, move, flag, counter);
                                                 watch.moved(rank, lane, source);
@@ -122,7 +123,8 @@ class OverlapTest {
                                 builder.splitsPerRank(programs * lanes);
                             }
                             try (AllGatherMatmul op = builder.prepare()) {
-                                plan.set(op.plan());
+                                Plan all = op.plan();
+                                plan.set(new GatherView(all.steps().get(rank), all.chunks()));
                                 op.call(problem.shard(rank));
                                 Result<?> result = op.lastResult();
                                 assertEquals(

@@ -144,7 +144,7 @@ class OwnReductionTest {
                     try (MatmulReduceScatter sums =
                             builder.algorithm(new Backwards(false)).prepare()) {
                         assertEquals("backwards", sums.plan().name());
-                        assertEquals(ROWS.ranks(), sums.steps().size());
+                        assertEquals(ROWS.ranks(), sums.plan().steps().size());
                         Matrix own =
                                 a.block(0, a.rows(), K_PARTS.firstRow(rank), K_PARTS.rows(rank));
                         for (int call = 0; call < 5; call++) {

@@ -6,7 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.fabric.transport.Ranks;
 import dev.weft.plan.Algorithm;
-import dev.weft.plan.PlanWriter;
+import dev.weft.plan.GatherWriter;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
@@ -37,14 +37,14 @@ class PeerResultsTest {
 
     @Test
     void everyRankReadsWhatTheCallGaveTheOthers() {
-        List<PlanWriter> writers =
+        List<GatherWriter> writers =
                 List.of(Algorithm.DIRECT, Algorithm.MESH_PULL, Algorithm.slicedRing(2, 2, false));
-        for (PlanWriter writer : writers) {
+        for (GatherWriter writer : writers) {
             read(writer);
         }
     }
 
-    private static void read(PlanWriter writer) {
+    private static void read(GatherWriter writer) {
         Arena arena = Arena.ofAuto();
         List<List<Problem>> problems = problems(arena);
         // One B for all calls of a rank, so that only A differs from call to call.

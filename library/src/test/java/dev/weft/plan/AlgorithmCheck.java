@@ -1,11 +1,12 @@
 package dev.weft.plan;
 
-import dev.weft.plan.RankPlan.RowBlock;
-import dev.weft.plan.RankPlan.Storage;
+import dev.weft.plan.GatherView.Block;
+import dev.weft.plan.step.StepChecker;
+import dev.weft.plan.step.StepPlan;
 import java.util.List;
 
 /**
- * Holds the plans that Weft writes to what each algorithm promises beyond {@link PlanChecker}: any
+ * Holds the plans that Weft writes to what each algorithm promises beyond {@link StepChecker}: any
  * plan that gathers passes that one, these are as good as they can be.
  *
  * <ol>
@@ -28,45 +29,52 @@ final class AlgorithmCheck {
 
     private AlgorithmCheck() {}
 
-    static void check(Algorithm algorithm, List<RankPlan> plans) {
-        check(algorithm, plans, Hosts.one(plans.size()));
-    }
-
-    static void check(Algorithm algorithm, List<RankPlan> plans, Hosts hosts) {
-        PlanChecker.check(plans, hosts);
+    static void check(
+            Algorithm algorithm, GatherWriter writer, Chunks given, int lanes, Hosts hosts) {
+        GatherRequest request = PlanCases.request(given, lanes, hosts);
+        List<StepPlan> steps = List.copyOf(writer.plans(request));
+        StepChecker.check(steps, request.placement(), hosts::shareMemory);
+        List<GatherView> plans = GatherView.of(steps, writer.cut(given));
         boolean isHierarchical =
                 hosts.isHierarchical()
-                        && plans.getFirst().storage() == Storage.GATHERED
+                        && !steps.getFirst().reusesBuffers()
                         && algorithm != Algorithm.SEQUENTIAL;
         if (isHierarchical) {
             HostCheck.check(plans, hosts);
         }
         Hosts routed = isHierarchical ? hosts : Hosts.apart(plans.size());
         LinkCheck.check(algorithm, plans, routed);
-        for (RankPlan plan : plans) {
+        for (GatherView plan : plans) {
             checkConsumption(algorithm, plan, routed);
         }
     }
 
-    private static void checkConsumption(Algorithm algorithm, RankPlan plan, Hosts hosts) {
+    private static void checkConsumption(Algorithm algorithm, GatherView plan, Hosts hosts) {
         boolean sequential = algorithm == Algorithm.SEQUENTIAL;
-        if (sequential != plan.pacing().gatherFirst()) {
-            throw new PlanException(plan.rank(), algorithm + " with " + plan.pacing());
+        if (sequential != plan.plan().multipliesLast()) {
+            throw fault(plan, sequential ? "multiplies first" : "multiplies last");
         }
-        if (sequential && !plan.consumption().equals(ConsumptionOrder.natural(plan.chunks()))) {
-            throw new PlanException(plan.rank(), "consumes out of natural order");
-        }
+        List<Block> blocks = plan.consumption();
         boolean crossed = false;
-        for (RowBlock block : sequential ? List.<RowBlock>of() : plan.consumption()) {
+        for (int i = 0; i < blocks.size(); i++) {
+            Block block = blocks.get(i);
+            crossed &= i == 0 || blocks.get(i - 1).program() == block.program();
+            if (sequential && i > 0 && row(plan, blocks.get(i - 1)) >= row(plan, block)) {
+                throw fault(plan, "consumes out of natural order");
+            }
             boolean near = hosts.shareMemory(plan.rank(), block.source());
-            if (near && crossed) {
-                throw new PlanException(
-                        plan.rank(),
-                        block,
-                        "block of %d rows from row %d on is a host mate's and comes after rows of other hosts"
-                                .formatted(block.rows(), block.firstRow()));
+            if (!sequential && near && crossed) {
+                throw fault(plan, block + " is a host mate's and comes after rows of other hosts");
             }
             crossed = !near;
         }
+    }
+
+    private static long row(GatherView plan, Block block) {
+        return plan.chunks().shards().firstRow(block.source()) + block.firstRow();
+    }
+
+    private static IllegalArgumentException fault(GatherView plan, String what) {
+        return new IllegalArgumentException("rank %d: %s".formatted(plan.rank(), what));
     }
 }

@@ -1,7 +1,7 @@
 package dev.weft.plan;
 
-import dev.weft.plan.RankPlan.Lane;
-import dev.weft.plan.RankPlan.Transfer;
+import dev.weft.plan.GatherView.Lane;
+import dev.weft.plan.GatherView.Move;
 import java.util.BitSet;
 import java.util.List;
 
@@ -22,9 +22,9 @@ final class HostCheck {
         this.hosts = hosts;
     }
 
-    static void check(List<RankPlan> plans, Hosts hosts) {
+    static void check(List<GatherView> plans, Hosts hosts) {
         HostCheck check = new HostCheck(plans.getFirst().chunks(), hosts);
-        for (RankPlan plan : plans) {
+        for (GatherView plan : plans) {
             for (Lane lane : plan.lanes()) {
                 check.checkLane(plan.rank(), lane);
             }
@@ -32,13 +32,10 @@ final class HostCheck {
     }
 
     private void checkLane(int rank, Lane lane) {
-        for (Transfer transfer : lane.transfers()) {
+        for (Move transfer : lane.moves()) {
             boolean crosses = crosses(transfer);
-            if (crosses != crosses(lane.transfers().getFirst())) {
-                throw new PlanException(
-                        rank,
-                        transfer,
-                        "lane " + lane.index() + " goes both within and between hosts");
+            if (crosses != crosses(lane.moves().getFirst())) {
+                throw fault(rank, transfer, "goes both within and between hosts");
             }
             if (crosses) {
                 checkCrossing(rank, transfer);
@@ -46,19 +43,22 @@ final class HostCheck {
         }
     }
 
-    private boolean crosses(Transfer transfer) {
+    private static IllegalArgumentException fault(int rank, Move transfer, String what) {
+        return new IllegalArgumentException("rank %d: %s %s".formatted(rank, transfer, what));
+    }
+
+    private boolean crosses(Move transfer) {
         return !hosts.shareMemory(transfer.from(), transfer.to());
     }
 
-    private void checkCrossing(int rank, Transfer transfer) {
+    private void checkCrossing(int rank, Move transfer) {
         int host = hosts.hostOf(transfer.to());
         if (host == hosts.hostOf(transfer.source())) {
-            throw new PlanException(rank, transfer, "crosses the network to its owner's host");
+            throw fault(rank, transfer, "crosses the network to its owner's host");
         }
-        int key = host * chunks.total() + transfer.tag();
+        int key = host * chunks.total() + chunks.tag(transfer.source(), transfer.chunk());
         if (entered.get(key)) {
-            throw new PlanException(
-                    rank, transfer, "crosses the network to host " + host + " more than once");
+            throw fault(rank, transfer, "crosses the network to host " + host + " more than once");
         }
         entered.set(key);
     }

@@ -2,8 +2,6 @@ package dev.weft.plan;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import java.util.HashSet;
-import java.util.List;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
@@ -18,9 +16,8 @@ class HostPlanPropertyTest {
                 Hosts hosts = arrangement(ranks, cuts);
                 long seed = 1000 * ranks + cuts;
                 Chunks chunks = PlanCases.randomChunks(seed, ranks);
-                for (int lanes = 1; lanes <= 9; lanes++) {
-                    checkAll(chunks, lanes, hosts, seed);
-                }
+                checkAll(chunks, 1 + cuts % 9, hosts, seed);
+                checkAll(chunks, 1 + ranks % 4, hosts, seed);
             }
         }
     }
@@ -37,7 +34,7 @@ class HostPlanPropertyTest {
 
     @Test
     void randomHosts() {
-        for (long seed = 0; seed < 150; seed++) {
+        for (long seed = 0; seed < 40; seed++) {
             Random random = new Random(seed);
             Hosts hosts = PlanCases.randomHosts(random, 2 + random.nextInt(7), 6);
             int lanes = 1 + random.nextInt(random.nextInt(4) == 0 ? 30 : 6);
@@ -59,77 +56,31 @@ class HostPlanPropertyTest {
 
     @Test
     void sixtyFourRanksInNodesOfEight() {
-        Chunks chunks = Chunks.bySplits(Shards.even(64 * 64 * 2, 64), 32, 64, 8);
+        Chunks chunks = Chunks.bySplits(Shards.even(64 * 4 * 2, 64), 32, 4, 8);
         checkAll(chunks, 4, Hosts.of(8, 8, 8, 8, 8, 8, 8, 8), 0);
     }
 
     @Test
-    void arrivalsAreWhatTheLanesOfAllRanksDeliver() {
-        for (long seed = 0; seed < 60; seed++) {
-            Random random = new Random(seed);
-            Hosts hosts = PlanCases.randomHosts(random, 2 + random.nextInt(4), 4);
-            Chunks chunks = PlanCases.randomChunks(seed, hosts.ranks());
-            for (Algorithm algorithm : PlanCases.hierarchicalAlgorithms()) {
-                int lanes = 1 + (int) seed % 9;
-                List<RankPlan> plans = PlanCases.plans(algorithm, chunks, lanes, hosts);
-                List<RankPlan> derived = PlanEdits.matchArrivals(plans);
-                for (int rank = 0; rank < plans.size(); rank++) {
-                    assertEquals(
-                            new HashSet<>(derived.get(rank).arrivals()),
-                            new HashSet<>(plans.get(rank).arrivals()),
-                            name(seed, algorithm, lanes, hosts) + ", rank " + rank);
-                }
-            }
-        }
-    }
-
-    @Test
-    void oneHostOrOneRankEachIsFlat() {
+    void oneRankEachIsFlat() {
         for (long seed = 0; seed < 60; seed++) {
             int ranks = 1 + (int) seed % 9;
             Chunks chunks = PlanCases.randomChunks(seed, ranks);
             int lanes = 1 + (int) seed % 7;
             for (Algorithm algorithm : PlanCases.algorithms()) {
-                List<RankPlan> flat = PlanCases.plans(algorithm, chunks, lanes);
-                Hosts one = Hosts.one(ranks);
-                assertEquals(flat, PlanCases.plans(algorithm, chunks, lanes, one), "seed " + seed);
                 if (algorithm != Algorithm.DIRECT) {
-                    Hosts apart = Hosts.apart(ranks);
-                    String name = name(seed, algorithm, lanes, apart);
-                    assertEquals(
-                            flat,
-                            PlanCases.plans(algorithm, chunks, lanes, apart).stream()
-                                    .map(p -> p.with(p.name(), flat.getFirst().pacing()))
-                                    .toList(),
-                            name);
-                    PlanPropertyTest.accepts(
-                            () -> AlgorithmCheck.check(algorithm, flat, apart), name);
+                    for (int rank = 0; rank < ranks; rank++) {
+                        GatherView flat = PlanCases.plan(algorithm, chunks, lanes, rank);
+                        GatherView apart =
+                                PlanCases.plan(algorithm, chunks, lanes, rank, Hosts.apart(ranks));
+                        assertEquals(flat.lanes(), apart.lanes(), "seed " + seed);
+                        assertEquals(flat.consumption(), apart.consumption(), "seed " + seed);
+                    }
                 }
             }
         }
     }
 
-    private static void checkAll(Chunks chunks, int requested, Hosts hosts, long seed) {
-        int lanes = Math.max(1, requested);
-        for (Algorithm algorithm : PlanCases.algorithms()) {
-            if (algorithm == Algorithm.DIRECT && hosts.count() > 1) {
-                continue;
-            }
-            String name = name(seed, algorithm, lanes, hosts);
-            List<RankPlan> plans = PlanCases.plans(algorithm, chunks, lanes, hosts);
-            PlanPropertyTest.accepts(
-                    () -> AlgorithmCheck.check(algorithm, plans, hosts), name + ", " + chunks);
-            int expected = Planner.lanes(algorithm, hosts, lanes);
-            plans.forEach(plan -> assertEquals(expected, plan.lanes().size(), name));
-            assertEquals(expected, Planner.lanes(algorithm, hosts, Math.max(1, expected)), name);
-        }
-        List<RankPlan> pingPong = PlanCases.pingPongPlans(chunks);
-        PlanPropertyTest.accepts(
-                () -> AlgorithmCheck.check(Algorithm.RING, pingPong, hosts),
-                "seed " + seed + ", ping-pong ring, " + chunks);
-    }
-
-    private static String name(long seed, Algorithm algorithm, int lanes, Hosts hosts) {
-        return "seed " + seed + ", " + algorithm.label() + ", " + lanes + " lanes, hosts " + hosts;
+    private static void checkAll(Chunks chunks, int lanes, Hosts hosts, long seed) {
+        PlanPropertyTest.checkAll(chunks, Math.max(1, lanes), hosts, seed);
     }
 }

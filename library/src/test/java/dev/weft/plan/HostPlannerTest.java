@@ -8,9 +8,7 @@ import static dev.weft.plan.PlannerTest.refuses;
 import static dev.weft.plan.PlannerTest.transfers;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import dev.weft.plan.RankPlan.Lane;
-import dev.weft.plan.RankPlan.Transfer;
-import dev.weft.plan.RankPlan.Transfer.Initiator;
+import dev.weft.plan.GatherView.Move;
 import java.util.Collections;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -20,59 +18,48 @@ class HostPlannerTest {
 
     @Test
     void meshPushCrossesOnceAndForwards() {
-        RankPlan plan = Planner.plan(Algorithm.MESH_PUSH, chunks(4, 2), 1, 0, Hosts.of(2, 2));
+        GatherView plan = PlanCases.plan(Algorithm.MESH_PUSH, chunks(4, 2), 1, 0, Hosts.of(2, 2));
         assertEquals(
                 List.of("0.0 0>2, 0.1 0>2", "0.0 0>1, 0.1 0>1, 2.0 0>1, 2.1 0>1"),
                 transfers(plan.lanes()));
-        assertEquals(
-                List.of("2.0 2>0, 2.1 2>0", "1.0 1>0, 1.1 1>0, 3.0 1>0, 3.1 1>0"),
-                transfers(plan.arrivals()));
-        assertEquals(List.of(0, 1), plan.arrivals().stream().map(Lane::index).toList());
         assertEquals("0.0, 0.1, 1.0, 1.1, 2.0, 3.0, 2.1, 3.1", consumption(plan));
     }
 
     @Test
     void meshPullGetsWhatAMateHasGot() {
-        RankPlan plan = Planner.plan(Algorithm.MESH_PULL, chunks(4, 2), 1, 0, Hosts.of(2, 2));
+        GatherView plan = PlanCases.plan(Algorithm.MESH_PULL, chunks(4, 2), 1, 0, Hosts.of(2, 2));
         assertEquals(
                 List.of("2.0 2>0, 2.1 2>0", "1.0 1>0, 1.1 1>0, 3.0 1>0, 3.1 1>0"),
                 transfers(plan.lanes()));
-        assertEquals(plan.lanes(), plan.arrivals());
         assertEquals("0.0, 0.1, 1.0, 1.1, 2.0, 3.0, 2.1, 3.1", consumption(plan));
-        assertEquals(
-                new Transfer(1, 0, 3, 1, 7, Initiator.RECEIVER, 3, 0),
-                plan.lanes().getLast().transfers().getLast());
+        assertEquals(new Move(1, 0, 3, 1, true, 0, 1), plan.lanes().getLast().moves().getLast());
     }
 
     @Test
     void ringGoesFromGatewayToGateway() {
-        RankPlan plan = Planner.plan(Algorithm.RING, chunks(6, 1), 1, 2, Hosts.of(2, 2, 2));
+        GatherView plan = PlanCases.plan(Algorithm.RING, chunks(6, 1), 1, 2, Hosts.of(2, 2, 2));
         assertPlan(
                 plan,
                 List.of("2.0 2>4, 0.0 2>4", "2.0 2>3, 0.0 2>3, 4.0 2>3"),
-                List.of("0.0 0>2, 4.0 0>2", "3.0 3>2, 1.0 3>2, 5.0 3>2"),
                 "2.0, 3.0, 0.0, 1.0, 4.0, 5.0");
     }
 
     @Test
     void aLoneGatewayForwardsTheShardsOfAHostSideBySide() {
         Hosts hosts = Hosts.of(2, 1, 2);
-        RankPlan lone = Planner.plan(Algorithm.RING, chunks(5, 2), 1, 2, hosts);
+        GatherView lone = PlanCases.plan(Algorithm.RING, chunks(5, 2), 1, 2, hosts);
         assertEquals(
                 List.of("2.0 2>3, 2.1 2>3, 0.0 2>3, 1.0 2>4, 0.1 2>3, 1.1 2>4", ""),
                 transfers(lone.lanes()));
-        assertEquals(
-                List.of("0.0 0>2, 0.1 0>2, 3.0 0>2, 3.1 0>2", "1.0 1>2, 1.1 1>2, 4.0 1>2, 4.1 1>2"),
-                transfers(lone.arrivals()));
         // Rank 2 sends its own shard to rank 3 before anything to rank 4.
-        RankPlan next = Planner.plan(Algorithm.RING, chunks(5, 2), 1, 3, hosts);
+        GatherView next = PlanCases.plan(Algorithm.RING, chunks(5, 2), 1, 3, hosts);
         assertEquals("3.0, 3.1, 4.0, 4.1, 2.0, 2.1, 0.0, 1.0, 0.1, 1.1", consumption(next));
     }
 
     @Test
     void bidirectionalRingHalvesTheFarthestHost() {
         Hosts hosts = Hosts.of(2, 2, 2, 2);
-        RankPlan plan = Planner.plan(Algorithm.BIDIRECTIONAL_RING, chunks(8, 2), 1, 0, hosts);
+        GatherView plan = PlanCases.plan(Algorithm.BIDIRECTIONAL_RING, chunks(8, 2), 1, 0, hosts);
         assertEquals(
                 List.of(
                         "0.0 0>2, 0.1 0>2, 6.0 0>2",
@@ -87,7 +74,7 @@ class HostPlannerTest {
     @Test
     void memoryLanesShareMatesOrSegments() {
         Hosts hosts = Hosts.of(3, 1, 2);
-        RankPlan plan = Planner.plan(Algorithm.MESH_PUSH, chunks(6, 2), 4, 0, hosts);
+        GatherView plan = PlanCases.plan(Algorithm.MESH_PUSH, chunks(6, 2), 4, 0, hosts);
         assertEquals(
                 List.of(
                         "0.0 0>3, 0.1 0>3",
@@ -95,7 +82,7 @@ class HostPlannerTest {
                         "0.0 0>1, 0.1 0>1, 4.0 0>1, 3.0 0>1, 4.1 0>1, 3.1 0>1",
                         "0.0 0>2, 0.1 0>2, 4.0 0>2, 3.0 0>2, 4.1 0>2, 3.1 0>2"),
                 transfers(plan.lanes()));
-        RankPlan pair = Planner.plan(Algorithm.MESH_PUSH, chunks(6, 2), 4, 4, hosts);
+        GatherView pair = PlanCases.plan(Algorithm.MESH_PUSH, chunks(6, 2), 4, 4, hosts);
         assertEquals(
                 List.of("4.0 4>5, 3.0 4>5, 2.0 4>5, 0.1 4>5", "4.1 4>5, 0.0 4>5, 3.1 4>5, 2.1 4>5"),
                 transfers(pair.lanes().subList(2, 4)));
@@ -103,7 +90,8 @@ class HostPlannerTest {
 
     @Test
     void lanesThatTheNetworkCannotUseGoToMemory() {
-        RankPlan plan = Planner.plan(Algorithm.MESH_PUSH, chunks(6, 1), 6, 0, Hosts.of(2, 2, 2));
+        GatherView plan =
+                PlanCases.plan(Algorithm.MESH_PUSH, chunks(6, 1), 6, 0, Hosts.of(2, 2, 2));
         assertEquals(
                 List.of("0.0 0>2", "0.0 0>4", "0.0 0>1", "4.0 0>1", "2.0 0>1", ""),
                 transfers(plan.lanes()));
@@ -128,8 +116,7 @@ class HostPlannerTest {
         int ranks = hosts.ranks();
         Chunks chunks = Chunks.byRows(Shards.even(16L * ranks, ranks), 64, 1, 4);
         for (Algorithm algorithm : PlanCases.hierarchicalAlgorithms()) {
-            RankPlan plan = Planner.plan(algorithm, chunks, 4, 77, hosts);
-            assertEquals(16 * (ranks - 1), count(plan.arrivals()), algorithm.label());
+            GatherView plan = PlanCases.plan(algorithm, chunks, 4, 77, hosts);
             assertEquals(16 * (ranks - 1), count(plan.lanes()), algorithm.label());
             assertEquals(4 * ranks, plan.consumption().size(), algorithm.label());
         }
@@ -139,11 +126,11 @@ class HostPlannerTest {
     void refusesWhatHasNoPlan() {
         refuses(
                 "direct needs ranks that share memory: these lie on 2 hosts of 2+1 ranks",
-                () -> Planner.plan(Algorithm.DIRECT, chunks(3, 1), 1, 0, Hosts.of(2, 1)));
+                () -> PlanCases.plan(Algorithm.DIRECT, chunks(3, 1), 1, 0, Hosts.of(2, 1)));
         refuses("these lie on 2 hosts", () -> Planner.lanes(Algorithm.DIRECT, Hosts.apart(2), 1));
         refuses(
                 "hosts of 2+1 ranks for 4 shards",
-                () -> Planner.plan(Algorithm.RING, chunks(4, 1), 1, 0, Hosts.of(2, 1)));
+                () -> PlanCases.plan(Algorithm.RING, chunks(4, 1), 1, 0, Hosts.of(2, 1)));
         refuses("0 lanes", () -> Planner.lanes(Algorithm.RING, Hosts.of(2, 1), 0));
         refuses("algorithm auto", () -> Planner.lanes(Algorithm.AUTO, Hosts.of(2, 1), 1));
     }

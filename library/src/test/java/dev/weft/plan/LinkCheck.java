@@ -1,7 +1,7 @@
 package dev.weft.plan;
 
-import dev.weft.plan.RankPlan.Lane;
-import dev.weft.plan.RankPlan.Transfer;
+import dev.weft.plan.GatherView.Lane;
+import dev.weft.plan.GatherView.Move;
 import java.util.List;
 
 /**
@@ -14,7 +14,7 @@ final class LinkCheck {
     private final Shards shards;
     private final Hosts hosts;
 
-    private LinkCheck(Algorithm algorithm, RankPlan plan, Hosts hosts) {
+    private LinkCheck(Algorithm algorithm, GatherView plan, Hosts hosts) {
         this.algorithm = algorithm;
         this.chunks = plan.chunks();
         this.shards = chunks.shards();
@@ -22,38 +22,30 @@ final class LinkCheck {
     }
 
     /** Flat plans are those of ranks that are all {@link Hosts#apart}. */
-    static void check(Algorithm algorithm, List<RankPlan> plans, Hosts hosts) {
+    static void check(Algorithm algorithm, List<GatherView> plans, Hosts hosts) {
         LinkCheck links = new LinkCheck(algorithm, plans.getFirst(), hosts);
         long[][] limits = links.limits();
         long[][] loads = new long[plans.size()][plans.size()];
-        for (RankPlan plan : plans) {
+        for (GatherView plan : plans) {
             for (Lane lane : plan.lanes()) {
-                for (Transfer transfer : lane.transfers()) {
+                for (Move transfer : lane.moves()) {
                     links.load(transfer, loads, limits);
                 }
             }
         }
     }
 
-    private void load(Transfer transfer, long[][] loads, long[][] limits) {
+    private void load(Move transfer, long[][] loads, long[][] limits) {
         int from = transfer.from();
         int to = transfer.to();
         Chunk chunk = chunks.chunk(transfer.source(), transfer.chunk());
         loads[from][to] += chunk.rows() * chunk.cols();
         // Limits are kept in half rows: half a shard need not be a whole number of rows.
         if (2 * loads[from][to] > limits[from][to] * chunks.cols()) {
-            throw new PlanException(
-                    from,
-                    transfer,
-                    "overloads the link from rank "
-                            + from
-                            + " to rank "
-                            + to
-                            + ": "
-                            + algorithm.label()
-                            + " needs at most "
-                            + limits[from][to] / 2.0
-                            + " rows there");
+            throw new IllegalArgumentException(
+                    "%s overloads the link from rank %d to rank %d: %s needs at most %s rows there"
+                            .formatted(
+                                    transfer, from, to, algorithm.label(), limits[from][to] / 2.0));
         }
     }
 

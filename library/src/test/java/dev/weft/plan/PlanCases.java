@@ -1,5 +1,6 @@
 package dev.weft.plan;
 
+import dev.weft.plan.step.StepPlan;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
@@ -10,37 +11,29 @@ public final class PlanCases {
 
     private PlanCases() {}
 
+    static final long COLS = 3;
+
+    static GatherRequest request(Chunks chunks, int lanes, Hosts hosts) {
+        return new GatherRequest(chunks, lanes, hosts, COLS);
+    }
+
     /** The plan of one of the ranks of one host. */
-    static RankPlan plan(Algorithm algorithm, Chunks chunks, int lanes, int rank) {
-        return Planner.plan(algorithm, chunks, lanes, rank, Hosts.one(chunks.shards().ranks()));
+    static GatherView plan(GatherWriter writer, Chunks chunks, int lanes, int rank) {
+        return plan(writer, chunks, lanes, rank, Hosts.one(chunks.shards().ranks()));
     }
 
-    static RankPlan pingPongRing(Chunks chunks, int rank) {
-        return pingPongPlans(chunks, 1).get(rank);
-    }
-
-    static List<RankPlan> pingPongPlans(Chunks chunks, int lanes) {
-        int ranks = chunks.shards().ranks();
-        return IntStream.range(0, ranks)
-                .mapToObj(rank -> Planner.pingPongRing(chunks, lanes, rank, Hosts.one(ranks)))
-                .toList();
+    static GatherView plan(GatherWriter writer, Chunks chunks, int lanes, int rank, Hosts hosts) {
+        List<StepPlan> plans = writer.plans(request(chunks, lanes, hosts));
+        return new GatherView(plans.get(rank), writer.cut(chunks));
     }
 
     /** The plans of all ranks, in rank order. */
-    static List<RankPlan> plans(Algorithm algorithm, Chunks chunks, int lanes) {
-        return IntStream.range(0, chunks.shards().ranks())
-                .mapToObj(rank -> plan(algorithm, chunks, lanes, rank))
-                .toList();
+    static List<StepPlan> plans(GatherWriter writer, Chunks chunks, int lanes) {
+        return plans(writer, chunks, lanes, Hosts.one(chunks.shards().ranks()));
     }
 
-    static List<RankPlan> plans(Algorithm algorithm, Chunks chunks, int lanes, Hosts hosts) {
-        return IntStream.range(0, chunks.shards().ranks())
-                .mapToObj(rank -> Planner.plan(algorithm, chunks, lanes, rank, hosts))
-                .toList();
-    }
-
-    static List<RankPlan> pingPongPlans(Chunks chunks) {
-        return pingPongPlans(chunks, 1);
+    static List<StepPlan> plans(GatherWriter writer, Chunks chunks, int lanes, Hosts hosts) {
+        return List.copyOf(writer.plans(request(chunks, lanes, hosts)));
     }
 
     /** Algorithms that have plans of their own. */

@@ -4,10 +4,9 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.weft.plan.RankPlan.Lane;
-import dev.weft.plan.RankPlan.RowBlock;
-import dev.weft.plan.RankPlan.Transfer;
-import java.util.List;
+import dev.weft.plan.GatherView.Block;
+import dev.weft.plan.GatherView.Lane;
+import dev.weft.plan.GatherView.Move;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
@@ -21,26 +20,26 @@ class SlicedRingTest {
             int lanes = 1 + random.nextInt(4);
             boolean byLane = random.nextBoolean();
             Chunks given = PlanCases.randomChunks(seed, 1 + random.nextInt(6));
-            PlanWriter writer = Algorithm.slicedRing(programs, lanes, byLane);
-            List<RankPlan> plans =
-                    List.copyOf(writer.plans(given, 1, Hosts.one(given.shards().ranks())));
+            GatherWriter writer = Algorithm.slicedRing(programs, lanes, byLane);
+            Hosts hosts = Hosts.one(given.shards().ranks());
+            PlanPropertyTest.check(Algorithm.RING, writer, given, 1, hosts, seed);
             String name = "seed " + seed + ", " + writer + ", " + given;
-            PlanPropertyTest.accepts(() -> AlgorithmCheck.check(Algorithm.RING, plans), name);
-            plans.forEach(plan -> checkSlices(plan, programs, lanes, byLane, name));
+            GatherView.of(PlanCases.plans(writer, given, 1), writer.cut(given))
+                    .forEach(plan -> checkSlices(plan, programs, lanes, byLane, name));
         }
     }
 
     private static void checkSlices(
-            RankPlan plan, int programs, int lanes, boolean byLane, String name) {
+            GatherView plan, int programs, int lanes, boolean byLane, String name) {
         Chunks chunks = plan.chunks();
-        for (RowBlock block : plan.consumption()) {
+        for (Block block : plan.consumption()) {
             long slice =
                     slice(chunks, block.source(), block.firstRow(), block.rows(), programs * lanes);
             assertEquals(byLane ? slice % programs : slice / lanes, block.program(), name);
         }
         assertEquals(plan.ranks() == 1 ? 0 : lanes, plan.lanes().size(), name);
         for (Lane lane : plan.lanes()) {
-            for (Transfer transfer : lane.transfers()) {
+            for (Move transfer : lane.moves()) {
                 Chunk chunk = chunks.chunk(transfer.source(), transfer.chunk());
                 long slice =
                         slice(
@@ -77,7 +76,7 @@ class SlicedRingTest {
     }
 
     private static Chunks cut(Chunks given) {
-        return Algorithm.slicedRing(2, 2, false).plans(given, 1, Hosts.one(4)).getFirst().chunks();
+        return Algorithm.slicedRing(2, 2, false).cut(given);
     }
 
     @Test

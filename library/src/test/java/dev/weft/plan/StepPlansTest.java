@@ -35,7 +35,7 @@ import org.junit.jupiter.params.provider.EnumSource.Mode;
  */
 class StepPlansTest {
 
-    private static final long COLS = 3;
+    private static final long COLS = PlanCases.COLS;
 
     @Test
     void everyGatherComputesTheWholeProduct() {
@@ -45,18 +45,16 @@ class StepPlansTest {
                 for (int lanes = 1; lanes <= 3; lanes++) {
                     for (Algorithm algorithm : PlanCases.algorithms()) {
                         String name = "%s, seed %d".formatted(algorithm.label(), seed);
-                        checkGather(
-                                name, PlanCases.plans(algorithm, chunks, lanes), Hosts.one(ranks));
+                        checkGather(name, algorithm, chunks, lanes, Hosts.one(ranks));
                     }
                     checkGather(
                             "ping-pong, seed " + seed,
-                            PlanCases.pingPongPlans(chunks, lanes),
+                            Algorithm.pingPongRing(),
+                            chunks,
+                            lanes,
                             Hosts.one(ranks));
-                    PlanWriter sliced = Algorithm.slicedRing(2, lanes, seed % 2 == 0);
-                    checkGather(
-                            "sliced, seed " + seed,
-                            sliced.plans(chunks, lanes, Hosts.one(ranks)),
-                            Hosts.one(ranks));
+                    GatherWriter sliced = Algorithm.slicedRing(2, lanes, seed % 2 == 0);
+                    checkGather("sliced, seed " + seed, sliced, chunks, lanes, Hosts.one(ranks));
                 }
             }
         }
@@ -71,17 +69,19 @@ class StepPlansTest {
             for (Algorithm algorithm : PlanCases.hierarchicalAlgorithms()) {
                 checkGather(
                         "%s, seed %d, hosts %s".formatted(algorithm.label(), seed, hosts),
-                        PlanCases.plans(algorithm, chunks, 1 + random.nextInt(4), hosts),
+                        algorithm,
+                        chunks,
+                        1 + random.nextInt(4),
                         hosts);
             }
         }
     }
 
-    private static void checkGather(String name, List<RankPlan> plans, Hosts hosts) {
-        Chunks chunks = plans.getFirst().chunks();
-        Placement placement = Placements.gather(chunks.shards(), chunks.cols(), COLS);
+    private static void checkGather(
+            String name, GatherWriter writer, Chunks chunks, int lanes, Hosts hosts) {
+        GatherRequest request = PlanCases.request(chunks, lanes, hosts);
         Set<SumOrder> orders =
-                StepChecker.check(GatherSteps.of(plans, COLS), placement, hosts::shareMemory);
+                StepChecker.check(writer.plans(request), request.placement(), hosts::shareMemory);
         assertTrue(
                 orders.stream().allMatch(order -> order.promise() == Promise.AS_ON_ONE_RANK),
                 () -> name + ": " + orders);
@@ -175,11 +175,11 @@ class StepPlansTest {
         Placement gather = Placements.gather(chunks.shards(), 6, COLS);
         int faults = 0;
         for (Algorithm algorithm : PlanCases.algorithms()) {
-            List<RankPlan> plans = PlanCases.plans(algorithm, chunks, 2);
-            faults += countFaults(algorithm.label(), GatherSteps.of(plans, COLS), gather);
+            List<StepPlan> plans = PlanCases.plans(algorithm, chunks, 2);
+            faults += countFaults(algorithm.label(), plans, gather);
         }
-        List<RankPlan> ring = PlanCases.pingPongPlans(chunks, 1);
-        faults += countFaults("ping-pong", GatherSteps.of(ring, COLS), gather);
+        List<StepPlan> ring = PlanCases.plans(Algorithm.pingPongRing(), chunks, 1);
+        faults += countFaults("ping-pong", ring, gather);
         for (Reduction reduction : Reduction.values()) {
             for (boolean all : new boolean[] {false, true}) {
                 if (reduction != Reduction.AUTO) {
@@ -255,8 +255,7 @@ class StepPlansTest {
     @Test
     void aCounterStandsForAllFlagsBeforeIt() {
         Chunks chunks = Chunks.byRows(Shards.of(6, 6, 6), 6, 2, 2);
-        List<StepPlan> flags =
-                GatherSteps.of(PlanCases.plans(Algorithm.MESH_PUSH, chunks, 2), COLS);
+        List<StepPlan> flags = PlanCases.plans(Algorithm.MESH_PUSH, chunks, 2);
         Map<Signal, Signal> counters = new HashMap<>();
         for (StepPlan plan : flags) {
             for (int w = 0; w < plan.workers().size(); w++) {
@@ -373,8 +372,7 @@ class StepPlansTest {
     @Test
     void workersThatWaitForEachOtherAreFound() {
         Chunks chunks = Chunks.byRows(Shards.of(4, 4), 6, 2, 2);
-        List<StepPlan> plans =
-                GatherSteps.of(PlanCases.plans(Algorithm.MESH_PULL, chunks, 1), COLS);
+        List<StepPlan> plans = PlanCases.plans(Algorithm.MESH_PULL, chunks, 1);
         Placement placement = Placements.gather(chunks.shards(), 6, COLS);
         List<StepPlan> circle = plans;
         for (int rank : new int[] {0, 1}) {
@@ -399,7 +397,7 @@ class StepPlansTest {
     @Test
     void readingAnotherHostsMemoryIsFound() {
         Chunks chunks = Chunks.byRows(Shards.of(4, 4), 6, 2, 2);
-        List<StepPlan> plans = GatherSteps.of(PlanCases.plans(Algorithm.DIRECT, chunks, 1), COLS);
+        List<StepPlan> plans = PlanCases.plans(Algorithm.DIRECT, chunks, 1);
         Placement placement = Placements.gather(chunks.shards(), 6, COLS);
         InvalidPlanException fault =
                 assertThrows(

@@ -5,8 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.weft.plan.Pacing.ArrivalCut;
-import dev.weft.plan.Pacing.ArrivalCut.Block;
+import dev.weft.plan.cut.ArrivalCut;
+import dev.weft.plan.cut.ArrivalCut.Block;
 import dev.weft.sim.Machine;
 import dev.weft.sim.Machines;
 import dev.weft.sim.TileEngine;

@@ -202,6 +202,6 @@ class PlanSearchTest {
         List<Integer> beats = new ArrayList<>();
         List<Candidate> candidates = search.candidates(Budget.QUICK, () -> beats.add(1));
         assertEquals(candidates.size(), beats.size(), "a heartbeat after every price");
-        assertEquals(4, search.plans(candidates.getFirst()).size());
+        assertEquals(4, search.steps(candidates.getFirst()).size());
     }
 }

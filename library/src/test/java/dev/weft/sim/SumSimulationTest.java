@@ -11,7 +11,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.plan.Chunks;
 import dev.weft.plan.Hosts;
-import dev.weft.plan.Placements;
 import dev.weft.plan.Reduction;
 import dev.weft.plan.ReductionRequest;
 import dev.weft.plan.Shards;
@@ -322,7 +321,9 @@ class SumSimulationTest {
         Chunks chunks = Chunks.byRows(rows, n, Toy.ROWS, Toy.ROWS);
         return new Scenario(
                 reduction.plans(new ReductionRequest(chunks, inner, all, order, hosts)),
-                Placements.reduce(rows, inner, n, all),
+                new ReductionRequest(
+                                Chunks.byRows(rows, n, 1, 1), inner, all, Reduction.Order.WHOLE)
+                        .placement(),
                 chunks.total(),
                 false,
                 hosts,

@@ -1,10 +1,9 @@
 package dev.weft.sim;
 
 import dev.weft.plan.Chunks;
-import dev.weft.plan.GatherSteps;
+import dev.weft.plan.GatherRequest;
+import dev.weft.plan.GatherWriter;
 import dev.weft.plan.Hosts;
-import dev.weft.plan.Placements;
-import dev.weft.plan.PlanWriter;
 import dev.weft.search.MachinePlans;
 import dev.weft.tensor.DType;
 import java.util.List;
@@ -12,7 +11,7 @@ import java.util.Map;
 
 /** A call that a test prices, on whatever machine. */
 record TestCall(
-        PlanWriter writer,
+        GatherWriter writer,
         Chunks chunks,
         int lanes,
         Hosts hosts,
@@ -25,12 +24,12 @@ record TestCall(
 
     Scenario on(Machine machine) {
         long n = columns.stream().mapToLong(Long::longValue).sum();
-        MachinePlans own = new MachinePlans(machine, writer);
+        GatherRequest request = new GatherRequest(chunks, lanes, hosts, n);
         return new Scenario(
-                GatherSteps.of(own.plans(chunks, lanes, hosts), n),
-                Placements.gather(chunks.shards(), chunks.cols(), n),
+                MachinePlans.of(machine, writer, request),
+                request.placement(),
                 chunks.total(),
-                own.isSymmetric(),
+                writer.isSymmetric(),
                 hosts,
                 aType,
                 outType,

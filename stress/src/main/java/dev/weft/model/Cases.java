@@ -2,12 +2,9 @@ package dev.weft.model;
 
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunks;
-import dev.weft.plan.GatherSteps;
+import dev.weft.plan.GatherRequest;
+import dev.weft.plan.GatherWriter;
 import dev.weft.plan.Hosts;
-import dev.weft.plan.Placements;
-import dev.weft.plan.PlanChecker;
-import dev.weft.plan.PlanWriter;
-import dev.weft.plan.RankPlan;
 import dev.weft.plan.ReductionRequest;
 import dev.weft.plan.ReductionWriter;
 import dev.weft.plan.Shards;
@@ -24,11 +21,11 @@ final class Cases {
     private Cases() {}
 
     /** Rows of one element, each a chunk and a block. */
-    static Setting of(PlanWriter writer, int lanes, int calls, long... rows) {
+    static Setting of(GatherWriter writer, int lanes, int calls, long... rows) {
         return of(writer, lanes, Hosts.one(rows.length), calls, rows);
     }
 
-    static Setting of(PlanWriter writer, int lanes, Hosts hosts, int calls, long... rows) {
+    static Setting of(GatherWriter writer, int lanes, Hosts hosts, int calls, long... rows) {
         return gather(writer.label() + where(hosts), writer, lanes, hosts, calls, rows);
     }
 
@@ -39,12 +36,10 @@ final class Cases {
     }
 
     private static Setting gather(
-            String label, PlanWriter writer, int lanes, Hosts hosts, int calls, long... rows) {
+            String label, GatherWriter writer, int lanes, Hosts hosts, int calls, long... rows) {
         Chunks chunks = cut(rows);
-        List<RankPlan> plans = writer.plans(chunks, lanes, hosts);
-        PlanChecker.check(plans, hosts);
-        Placement placement = Placements.gather(chunks.shards(), 1, 1);
-        return checked(label, GatherSteps.of(plans, 1), placement, hosts, chunks, calls);
+        GatherRequest request = new GatherRequest(chunks, lanes, hosts, 1);
+        return checked(label, writer.plans(request), request.placement(), hosts, chunks, calls);
     }
 
     /**

@@ -7,9 +7,9 @@ import static dev.weft.op.Operator.View.PIPELINED;
 import dev.weft.model.Explorer.Search;
 import dev.weft.op.Operator.View;
 import dev.weft.plan.Algorithm;
+import dev.weft.plan.GatherWriter;
 import dev.weft.plan.Hosts;
 import dev.weft.plan.PlanException;
-import dev.weft.plan.PlanWriter;
 import dev.weft.plan.Reduction;
 import dev.weft.plan.ReductionWriter;
 import dev.weft.plan.Shards;
@@ -71,7 +71,7 @@ final class Catalogue {
     }
 
     /** Seconds: what somebody else's algorithm writes for two to five ranks, on one host or two. */
-    static List<Entry> of(PlanWriter writer) {
+    static List<Entry> of(GatherWriter writer) {
         List<Entry> entries = new ArrayList<>();
         full(entries, Cases.of(writer, 1, CALLS, 2, 2));
         full(entries, Cases.of(writer, 1, CALLS, 2, 1).withViews(views()));

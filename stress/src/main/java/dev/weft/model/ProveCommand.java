@@ -3,8 +3,8 @@ package dev.weft.model;
 import dev.weft.model.Catalogue.Entry;
 import dev.weft.model.Explorer.Search;
 import dev.weft.plan.Algorithm;
+import dev.weft.plan.GatherWriter;
 import dev.weft.plan.PlanException;
-import dev.weft.plan.PlanWriter;
 import dev.weft.plan.Reduction;
 import dev.weft.plan.ReductionWriter;
 import java.io.PrintWriter;
@@ -104,11 +104,11 @@ public final class ProveCommand implements Callable<Integer> {
         List<Entry> entries = new ArrayList<>();
         try {
             if (!isReduction()) {
-                entries.addAll(Catalogue.of(PlanWriter.named(algorithm)));
+                entries.addAll(Catalogue.of(GatherWriter.named(algorithm)));
             } else {
                 entries.addAll(Catalogue.of(ReductionWriter.named(algorithm)));
                 if (isGather()) {
-                    entries.addAll(Catalogue.of(PlanWriter.named(algorithm)));
+                    entries.addAll(Catalogue.of(GatherWriter.named(algorithm)));
                 }
             }
         } catch (IllegalArgumentException e) {
@@ -135,7 +135,7 @@ public final class ProveCommand implements Callable<Integer> {
 
     private boolean isGather() {
         try {
-            return PlanWriter.named(algorithm) != Algorithm.AUTO;
+            return GatherWriter.named(algorithm) != Algorithm.AUTO;
         } catch (IllegalArgumentException e) {
             return false;
         }

@@ -3,11 +3,10 @@ package dev.weft.model;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.weft.plan.Chunks;
-import dev.weft.plan.Hosts;
-import dev.weft.plan.PlanWriter;
-import dev.weft.plan.RankPlan;
+import dev.weft.plan.GatherRequest;
+import dev.weft.plan.GatherWriter;
 import dev.weft.plan.ReductionWriter;
+import dev.weft.plan.step.StepPlan;
 import dev.weft.stress.CommandTest;
 import java.io.IOException;
 import java.net.URL;
@@ -24,7 +23,7 @@ import picocli.CommandLine;
 class ProveCommandTest extends CommandTest {
 
     /** A user's algorithm that fails. */
-    public static final class Failing implements PlanWriter {
+    public static final class Failing implements GatherWriter {
 
         @Override
         public String label() {
@@ -32,7 +31,7 @@ class ProveCommandTest extends CommandTest {
         }
 
         @Override
-        public List<RankPlan> plans(Chunks chunks, int lanes, Hosts hosts) {
+        public List<StepPlan> plans(GatherRequest request) {
             throw new IndexOutOfBoundsException("index 8");
         }
     }
@@ -119,7 +118,7 @@ class ProveCommandTest extends CommandTest {
 
     @Test
     void anAlgorithmThatFailsIsNamedInOneLine(@TempDir Path folder) throws IOException {
-        Path service = folder.resolve("META-INF/services/dev.weft.plan.PlanWriter");
+        Path service = folder.resolve("META-INF/services/dev.weft.plan.GatherWriter");
         Files.createDirectories(service.getParent());
         Files.writeString(service, Failing.class.getName());
         assertEquals(2, runWith(folder, "--algorithm", "failing"));

@@ -1,7 +1,7 @@
 package dev.weft.cli.options;
 
 import dev.weft.plan.Algorithm;
-import dev.weft.plan.PlanWriter;
+import dev.weft.plan.GatherWriter;
 import picocli.CommandLine.Option;
 
 /** The algorithm: one of Weft's, or one on the class path. */
@@ -18,7 +18,7 @@ public final class AlgorithmOption {
                             + " ${DEFAULT-VALUE}).")
     String label = Algorithm.AUTO.label();
 
-    public PlanWriter writer() {
+    public GatherWriter writer() {
         return OptionValues.algorithm(label);
     }
 }

@@ -1,7 +1,7 @@
 package dev.weft.cli.options;
 
 import dev.weft.cli.console.UsageException;
-import dev.weft.plan.PlanWriter;
+import dev.weft.plan.GatherWriter;
 import dev.weft.plan.Reduction.Order;
 import dev.weft.plan.ReductionWriter;
 import dev.weft.tensor.DType;
@@ -43,9 +43,9 @@ public final class OptionValues {
     }
 
     /** One of Weft's algorithms, or one on the class path. */
-    public static PlanWriter algorithm(String label) {
+    public static GatherWriter algorithm(String label) {
         try {
-            return PlanWriter.named(label);
+            return GatherWriter.named(label);
         } catch (IllegalArgumentException e) {
             throw new UsageException("--algorithm: " + e.getMessage());
         }

@@ -113,7 +113,7 @@ public record RunRequest(ProblemSpec problem, ExecutionSpec execution) {
     /** The writer of a priced problem's plans; auto is the own kernel of a machine that has one. */
     public PlanWriter writer(Problem priced) {
         if (!problem.gathers()) {
-            return priced.writer(reduction());
+            return reduction();
         }
         PlanWriter asked = OptionValues.algorithm(execution.algorithm());
         return asked == Algorithm.AUTO ? Algorithm.MESH_PUSH : asked;

@@ -13,9 +13,9 @@ import dev.weft.cuda.op.CudaMatmulReduceBuilder;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.op.Operator;
-import dev.weft.plan.Placements;
 import dev.weft.plan.Reduction;
 import dev.weft.plan.Reduction.Order;
+import dev.weft.plan.ReductionRequest;
 import dev.weft.plan.Shards;
 import dev.weft.plan.step.Placement;
 import dev.weft.plan.step.StepChecker;
@@ -109,7 +109,7 @@ final class CudaSumsRank extends CudaRank {
         // Steps do not say whether sums are rounded before they are added.
         return execution.order() == Order.BY_RANK_BF16
                 ? Order.BY_RANK_BF16
-                : Order.of(operator.steps());
+                : Order.of(operator.plan().steps());
     }
 
     /** All rows' sums as an operator sums them; in an order of its own, only this rank's. */
@@ -120,13 +120,11 @@ final class CudaSumsRank extends CudaRank {
         }
         Matrix all = Matrix.allocate(into, DType.FP32, a.rows(), problem.n());
         Placement placement =
-                Placements.reduce(
-                        problem.shards(rank),
-                        kParts,
-                        operator.plan().chunks().cols(),
-                        problem.sums().all());
+                new ReductionRequest(
+                                operator.plan().chunks(), kParts, problem.sums().all(), Order.OWN)
+                        .placement();
         for (SummedRows rows :
-                StepChecker.orders(operator.steps(), placement, (one, other) -> true)) {
+                StepChecker.orders(operator.plan().steps(), placement, (one, other) -> true)) {
             if (rows.rank() == member) {
                 Matrix sums = summed(rows.order(), into);
                 Matrix to = all.rows(rows.firstRow(), rows.rows());

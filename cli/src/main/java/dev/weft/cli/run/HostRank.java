@@ -74,7 +74,7 @@ record HostRank(
                 operators()
                         .gatherOnHost(world, group, epilogue)
                         .keepGathered()
-                        .plans(fused.plans())
+                        .like(fused.plan())
                         .prepare()) {
             Result<Matrix> kept = keeping.call(shard());
             boolean sameBits = keeping.sameBitsForAnyRows();

@@ -24,7 +24,7 @@ import dev.weft.op.Operator;
 import dev.weft.op.OperatorBuilder;
 import dev.weft.op.ReduceBuilder;
 import dev.weft.plan.Algorithm;
-import dev.weft.plan.PlanWriter;
+import dev.weft.plan.GatherWriter;
 import dev.weft.plan.Reduction.Order;
 import dev.weft.plan.ReductionWriter;
 import dev.weft.plan.cut.Cut;
@@ -151,7 +151,7 @@ record Operators(RunRequest request, Operands operands, int rank, String algorit
         } else {
             builder.scaledA(problem.shards(rank), problem.multipliedA(), problem.fp8().scaling());
         }
-        describe(builder).algorithm(PlanWriter.named(algorithm));
+        describe(builder).algorithm(GatherWriter.named(algorithm));
         if (request.execution().workers().comm() > 0) {
             builder.commWorkers(request.execution().workers().comm());
         }

@@ -3,7 +3,7 @@ package dev.weft.cli.run;
 import dev.weft.cli.message.RankFile;
 import dev.weft.op.Operator;
 import dev.weft.op.Timeline;
-import dev.weft.plan.RankPlan;
+import dev.weft.plan.Plan;
 import java.util.List;
 import java.util.Objects;
 
@@ -59,14 +59,15 @@ public record RankReport(
             boolean keptEqual,
             boolean keptWithinBound,
             List<String> plans) {
-        RankPlan plan = fused.plan();
+        Plan plan = fused.plan();
+        int rank = fused.rank();
         return new RankReport(
                 plan.name(),
                 device,
                 fused.engine(),
                 fused.computeWorkers(),
-                lanes(fused),
-                plan.chunks().chunkRows(plan.rank()),
+                plan.steps().get(rank).movers(),
+                plan.chunks().chunkRows(rank),
                 measured.times(),
                 gatheredExact,
                 keptEqual,
@@ -74,12 +75,5 @@ public record RankReport(
                 Explanation.table(fused.candidates()),
                 plans,
                 measured.timeline());
-    }
-
-    /** A reduction of the user's own has steps alone. */
-    private static int lanes(Operator<?> fused) {
-        int rank = fused.plan().rank();
-        int lanes = fused.plan().lanes().size();
-        return lanes > 0 || fused.steps().isEmpty() ? lanes : fused.steps().get(rank).lanes();
     }
 }

@@ -139,7 +139,7 @@ record RankRun(Inputs inputs, Progress progress, RoundListener listener) {
         if (!shown) {
             return List.of();
         }
-        return Explanation.first(StepPlan.describe(fused.steps()));
+        return Explanation.first(StepPlan.describe(fused.plan().steps()));
     }
 
     /** Then a call of it is a sample of both views, and their ratio is 1. */

@@ -12,7 +12,6 @@ import dev.weft.cli.options.OptionValues;
 import dev.weft.cli.options.ProblemOptions;
 import dev.weft.cli.options.RhsOption;
 import dev.weft.plan.PlanWriter;
-import dev.weft.plan.RankPlan;
 import dev.weft.plan.Reduction.Order;
 import dev.weft.plan.step.StepPlan;
 import dev.weft.search.Candidate;
@@ -168,13 +167,9 @@ public final class PlanCommand extends WeftCommand {
     }
 
     private static PlanReport.Dump plans(PlanSearch search, Candidate candidate) {
-        if (search.problem().sums() != null) {
-            List<String> lines = StepPlan.describe(search.steps(candidate));
-            return new PlanReport.Dump(
-                    lines, new PlanJson.OfSums(candidate.algorithm().label(), lines));
-        }
-        List<RankPlan> plans = search.plans(candidate);
-        return new PlanReport.Dump(RankPlan.describe(plans), PlanJson.of(plans));
+        List<StepPlan> plans = search.steps(candidate);
+        return new PlanReport.Dump(
+                StepPlan.describe(plans), PlanJson.of(candidate.algorithm().label(), plans));
     }
 
     private static void checkSize(String option, long size) {

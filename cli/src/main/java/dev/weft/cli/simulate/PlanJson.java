@@ -1,64 +1,101 @@
 package dev.weft.cli.simulate;
 
-import dev.weft.plan.RankPlan;
-import dev.weft.plan.RankPlan.Transfer;
+import dev.weft.plan.step.Buffer;
+import dev.weft.plan.step.Part;
+import dev.weft.plan.step.Signal;
+import dev.weft.plan.step.Step;
+import dev.weft.plan.step.StepPlan;
+import dev.weft.plan.step.Worker;
 import java.util.List;
 import java.util.Locale;
 
 /** The plans of all ranks as the field {@code plan} of docs/sweep-record.md. */
-record PlanJson(
-        String name,
-        String storage,
-        boolean gatherFirst,
-        boolean anyGather,
-        long stepRows,
-        List<Rank> ranks) {
+record PlanJson(String name, List<Rank> ranks) {
 
-    /**
-     * @param consumption source, first row and rows of each block
-     */
-    record Rank(List<List<Move>> lanes, List<List<Long>> consumption, List<Integer> releases) {
+    record Rank(List<Memory> buffers, List<Lane> workers) {
 
-        static Rank of(RankPlan plan) {
+        static Rank of(StepPlan plan) {
             return new Rank(
-                    plan.lanes().stream()
-                            .map(lane -> lane.transfers().stream().map(Move::of).toList())
-                            .toList(),
-                    plan.consumption().stream()
-                            .map(it -> List.of((long) it.source(), it.firstRow(), it.rows()))
-                            .toList(),
-                    plan.releases());
+                    plan.buffers().stream().map(Memory::of).toList(),
+                    plan.workers().stream().map(Lane::of).toList());
         }
     }
 
-    /** Plans that sum: the steps of all ranks, as lines to read. */
-    record OfSums(String name, List<String> steps) {}
+    record Memory(String name, String kind, long rows, long cols) {
+
+        static Memory of(Buffer buffer) {
+            return new Memory(
+                    buffer.name(), lowerCase(buffer.kind()), buffer.rows(), buffer.cols());
+        }
+    }
+
+    record Lane(String kind, List<Action> steps) {
+
+        static Lane of(Worker worker) {
+            return new Lane(
+                    lowerCase(worker.kind()), worker.steps().stream().map(Action::of).toList());
+        }
+    }
 
     /**
-     * @param slot the receiver's buffer
+     * @param reads parts: rank, buffer, first row, rows, first column and columns of each
+     * @param writes a part; empty for a join
+     * @param waits signals: rank, word and value of each
+     * @param raises a signal; empty if nobody waits for it
      */
-    record Move(int from, int to, int source, int chunk, String by, int credit, int slot) {
+    record Action(
+            String step,
+            List<List<Long>> reads,
+            List<Long> writes,
+            boolean resume,
+            List<List<Long>> waits,
+            List<Long> raises) {
 
-        static Move of(Transfer transfer) {
-            return new Move(
-                    transfer.from(),
-                    transfer.to(),
-                    transfer.source(),
-                    transfer.chunk(),
-                    transfer.initiator().name().toLowerCase(Locale.ROOT),
-                    transfer.credit(),
-                    transfer.slot());
+        static Action of(Step step) {
+            if (step instanceof Step.Copy copy) {
+                return of("copy", List.of(copy.from()), copy.to(), false, step);
+            }
+            if (step instanceof Step.Multiply multiply) {
+                List<Part> factors = List.of(multiply.a(), multiply.b());
+                return of("multiply", factors, multiply.into(), multiply.resume(), step);
+            }
+            if (step instanceof Step.Add add) {
+                return of("add", add.addends(), add.into(), false, step);
+            }
+            return of("join", List.of(), null, false, step);
+        }
+
+        private static Action of(
+                String name, List<Part> reads, Part writes, boolean resume, Step step) {
+            return new Action(
+                    name,
+                    reads.stream().map(Action::numbers).toList(),
+                    writes == null ? List.of() : numbers(writes),
+                    resume,
+                    step.waits().stream().map(Action::numbers).toList(),
+                    step.signal() == null ? List.of() : numbers(step.signal()));
+        }
+
+        private static List<Long> numbers(Part part) {
+            return List.of(
+                    (long) part.rank(),
+                    (long) part.buffer(),
+                    part.firstRow(),
+                    part.rows(),
+                    part.firstCol(),
+                    part.cols());
+        }
+
+        private static List<Long> numbers(Signal signal) {
+            return List.of((long) signal.rank(), (long) signal.word(), signal.value());
         }
     }
 
-    static PlanJson of(List<RankPlan> plans) {
-        RankPlan first = plans.getFirst();
-        return new PlanJson(
-                first.name(),
-                first.storage().name().toLowerCase(Locale.ROOT),
-                first.pacing().gatherFirst(),
-                first.pacing().anyGather(),
-                first.pacing().stepRows(),
-                plans.stream().map(Rank::of).toList());
+    static PlanJson of(String name, List<StepPlan> plans) {
+        return new PlanJson(name, plans.stream().map(Rank::of).toList());
+    }
+
+    private static String lowerCase(Enum<?> value) {
+        return value.name().toLowerCase(Locale.ROOT).replace('_', '-');
     }
 }

@@ -87,7 +87,7 @@ public final class SimRules {
     static PlanWriter writer(Problem problem, String label) {
         return problem.sums() == null
                 ? OptionValues.algorithm(label)
-                : problem.writer(ReductionWriter.named(label));
+                : ReductionWriter.named(label);
     }
 
     /** The problem, summed over its ranks, which have even parts of K, if {@code op} says so. */

@@ -12,7 +12,7 @@ import dev.weft.compat.command.ProductRun.At;
 import dev.weft.fabric.ReplicaGroups;
 import dev.weft.gemm.Deviation;
 import dev.weft.plan.Algorithm;
-import dev.weft.plan.PlanWriter;
+import dev.weft.plan.GatherWriter;
 import dev.weft.search.PlanSearch;
 import dev.weft.tensor.Matrix;
 import java.io.IOException;
@@ -83,7 +83,7 @@ public final class FgccCommand extends ProductCommand {
     }
 
     @Override
-    PlanWriter algorithm(List<Integer> group) {
+    GatherWriter algorithm(List<Integer> group) {
         return Algorithm.slicedRing(lnc, channels(group), path(group) == Fgcc.Path.HBM);
     }
 

@@ -11,7 +11,7 @@ import dev.weft.cli.options.GroupsOption;
 import dev.weft.cli.simulate.PredictedViews;
 import dev.weft.compat.Sb2sbConfig;
 import dev.weft.plan.Algorithm;
-import dev.weft.plan.PlanWriter;
+import dev.weft.plan.GatherWriter;
 import dev.weft.plan.cut.Cut;
 import dev.weft.report.RunRecord;
 import dev.weft.report.Samples;
@@ -106,7 +106,7 @@ public final class GatherCommand extends SourceCommand<GatherRun> {
     }
 
     @Override
-    PlanWriter algorithm(List<Integer> group) {
+    GatherWriter algorithm(List<Integer> group) {
         return algorithm.writer();
     }
 

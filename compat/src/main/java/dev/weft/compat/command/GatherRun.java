@@ -9,7 +9,7 @@ import dev.weft.compat.Sb2sbLayout;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.ReplicaGroups;
 import dev.weft.fabric.transport.Transport;
-import dev.weft.plan.RankPlan;
+import dev.weft.plan.Plan;
 import dev.weft.report.Promise;
 import dev.weft.report.Verification;
 import dev.weft.tensor.DType;
@@ -91,7 +91,7 @@ record GatherRun(
             progress.advance(FIRST_CALLS + warmup + round + 1);
         }
         exact &= isExact(site, out, world, seed);
-        RankPlan plan = gather.plan();
+        Plan plan = gather.plan();
         // A gather is comm-only; the plain copy takes the place of the unfused call.
         RankReport report =
                 new RankReport(
@@ -99,8 +99,8 @@ record GatherRun(
                         site.device(),
                         "copy",
                         0,
-                        plan.lanes().size(),
-                        plan.chunks().chunkRows(plan.rank()),
+                        plan.steps().get(gather.rank()).movers(),
+                        plan.chunks().chunkRows(gather.rank()),
                         times,
                         exact,
                         true,

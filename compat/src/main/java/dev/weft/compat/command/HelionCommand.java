@@ -12,7 +12,7 @@ import dev.weft.fabric.ReplicaGroups;
 import dev.weft.gemm.Deviation;
 import dev.weft.json.RecordJson;
 import dev.weft.plan.Algorithm;
-import dev.weft.plan.PlanWriter;
+import dev.weft.plan.GatherWriter;
 import dev.weft.plan.cut.Cut;
 import dev.weft.search.PlanSearch;
 import dev.weft.tensor.DType;
@@ -110,7 +110,7 @@ public final class HelionCommand extends ProductCommand {
     }
 
     @Override
-    PlanWriter algorithm(List<Integer> group) {
+    GatherWriter algorithm(List<Integer> group) {
         return Algorithm.MESH_PULL;
     }
 

@@ -8,7 +8,7 @@ import dev.weft.compat.command.ProductRun.At;
 import dev.weft.fabric.ReplicaGroups;
 import dev.weft.gemm.Deviation;
 import dev.weft.plan.Algorithm;
-import dev.weft.plan.PlanWriter;
+import dev.weft.plan.GatherWriter;
 import dev.weft.search.PlanSearch;
 import dev.weft.tensor.Matrix;
 import java.io.IOException;
@@ -92,7 +92,7 @@ public final class RingCommand extends ProductCommand {
     }
 
     @Override
-    PlanWriter algorithm(List<Integer> group) {
+    GatherWriter algorithm(List<Integer> group) {
         return Algorithm.slicedRing(lnc, 1, false);
     }
 

@@ -25,8 +25,8 @@ import dev.weft.cli.simulate.SimRules;
 import dev.weft.cli.view.ReportFiles;
 import dev.weft.cli.view.TimelinePicture;
 import dev.weft.ffi.MpiEnvironment;
+import dev.weft.plan.GatherWriter;
 import dev.weft.plan.Hosts;
-import dev.weft.plan.PlanWriter;
 import dev.weft.plan.cut.Cut;
 import dev.weft.report.CallSpans;
 import dev.weft.report.RunRecord;
@@ -118,7 +118,7 @@ abstract class SourceCommand<R extends SourceRun> extends WeftCommand
     }
 
     /** The algorithm of a group, by its name in records. */
-    abstract PlanWriter algorithm(List<Integer> group);
+    abstract GatherWriter algorithm(List<Integer> group);
 
     /** What the options describe, checked as far as possible before the ranks exist. */
     abstract R run(int count, Arena arena);

@@ -8,8 +8,7 @@ import dev.weft.cuda.exec.GatherRun;
 import dev.weft.cuda.exec.HostPeers;
 import dev.weft.cuda.exec.Peers;
 import dev.weft.fabric.Fabric;
-import dev.weft.plan.RankPlan;
-import dev.weft.plan.step.StepPlan;
+import dev.weft.plan.Plan;
 import dev.weft.tensor.Matrix;
 import java.util.List;
 import java.util.Optional;
@@ -38,23 +37,17 @@ public final class CudaAllGatherMatmul extends CudaOperator {
     /** The products that all ranks may read, by number and rank; null if there are none. */
     private final List<List<DeviceMatrix>> shared;
 
-    /**
-     * Takes ownership of all arguments, and closes them.
-     *
-     * @param plan of this rank, with its arrivals cut
-     */
+    /** Takes ownership of all arguments, and closes them. */
     CudaAllGatherMatmul(
             CudaGroup group,
-            List<RankPlan> plans,
-            RankPlan plan,
-            List<StepPlan> stepPlans,
+            Plan plan,
             CudaEngine engine,
             CudaBuffers buffers,
             Peers peers,
             CallEvents events,
             GatherRun run,
             List<List<DeviceMatrix>> shared) {
-        super(group, plans, plan, stepPlans, buffers, peers, events, run, false, 2);
+        super(group, plan, buffers, peers, events, run, false, 2);
         this.engine = engine;
         this.run = run;
         this.shared = shared;

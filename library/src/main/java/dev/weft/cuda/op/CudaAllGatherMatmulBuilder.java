@@ -13,7 +13,7 @@ import dev.weft.op.exec.Description;
 import dev.weft.op.exec.EpilogueSteps;
 import dev.weft.op.exec.OperatorTrial;
 import dev.weft.plan.Algorithm;
-import dev.weft.plan.PlanWriter;
+import dev.weft.plan.GatherWriter;
 import dev.weft.plan.Shards;
 import dev.weft.search.AutoChoice;
 import dev.weft.tensor.DType;
@@ -138,7 +138,7 @@ public final class CudaAllGatherMatmulBuilder
         try (GpuStream stream = GpuStream.create()) {
             reserve(shared, wanted, steps, stream);
             GatherAssembly.Testing testing = new GatherAssembly.Testing(wrapper, hook);
-            Function<PlanWriter, CudaAllGatherMatmul> operators =
+            Function<GatherWriter, CudaAllGatherMatmul> operators =
                     algorithm ->
                             new GatherAssembly(
                                             group,
@@ -148,7 +148,7 @@ public final class CudaAllGatherMatmulBuilder
                                             productType(wanted),
                                             testing)
                                     .operator();
-            if (wanted.plans() != null || wanted.algorithm() != Algorithm.AUTO) {
+            if (wanted.algorithm() != Algorithm.AUTO) {
                 return adopt(operators.apply(wanted.algorithm()), shared);
             }
             if (wanted.gathersOnly()) {
@@ -168,11 +168,11 @@ public final class CudaAllGatherMatmulBuilder
                             .choose(
                                     planning::prices,
                                     new OperatorTrial<>(
-                                            one -> operators.apply(one.algorithm()),
+                                            one -> operators.apply((GatherWriter) one.algorithm()),
                                             shard -> group.fill(shard, stream)));
             CudaAllGatherMatmul operator =
                     choice.prepared() == null
-                            ? operators.apply(choice.chosen().algorithm())
+                            ? operators.apply((GatherWriter) choice.chosen().algorithm())
                             : choice.prepared();
             operator.adopt(List.of(shared), choice.candidates());
             return operator;

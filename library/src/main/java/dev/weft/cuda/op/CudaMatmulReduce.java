@@ -9,10 +9,8 @@ import dev.weft.cuda.exec.HostSums;
 import dev.weft.cuda.exec.Peers;
 import dev.weft.cuda.exec.SumRun;
 import dev.weft.fabric.Fabric;
-import dev.weft.plan.RankPlan;
-import dev.weft.plan.step.StepPlan;
+import dev.weft.plan.Plan;
 import dev.weft.tensor.Matrix;
-import java.util.List;
 import java.util.Optional;
 
 /**
@@ -34,14 +32,12 @@ public final class CudaMatmulReduce extends CudaOperator {
     /** Takes ownership of all arguments, and closes them. */
     CudaMatmulReduce(
             CudaGroup group,
-            List<RankPlan> plans,
-            RankPlan plan,
-            List<StepPlan> stepPlans,
+            Plan plan,
             CudaBuffers buffers,
             Peers peers,
             CallEvents events,
             SumRun sums) {
-        super(group, plans, plan, stepPlans, buffers, peers, events, sums, true, 1);
+        super(group, plan, buffers, peers, events, sums, true, 1);
         this.sums = sums;
     }
 

@@ -12,7 +12,7 @@ import dev.weft.op.ReduceBuilder;
 import dev.weft.op.exec.OperatorTrial;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.Hosts;
-import dev.weft.plan.RankPlan;
+import dev.weft.plan.Plan;
 import dev.weft.plan.Reduction;
 import dev.weft.plan.Reduction.Order;
 import dev.weft.plan.ReductionRequest;
@@ -137,8 +137,7 @@ public final class CudaMatmulReduceBuilder
         }
         List<Candidate> candidates = new ArrayList<>();
         for (ReductionWriter each : tried(wanted, order)) {
-            candidates.add(
-                    Candidate.of(each.writer(wanted.inner(), wanted.all()), wanted.cut(), 0, 1));
+            candidates.add(Candidate.of(each, wanted.cut(), 0, 1));
         }
         if (candidates.size() == 1) {
             return operator(wanted, order, candidates.getFirst());
@@ -244,7 +243,7 @@ public final class CudaMatmulReduceBuilder
                 isLinked(wanted) ? Device.Ability.READ_PEERS : Device.Ability.SEND_SUMS);
     }
 
-    private List<RankPlan> plans(Sums wanted, Candidate candidate, long tileRows) {
+    private static Chunks chunks(Sums wanted, long tileRows) {
         long n = wanted.columns().stream().mapToLong(Long::longValue).sum();
         Cut cut = wanted.cut();
         long splits = Math.max(1, cut.splitsPerRank());
@@ -256,9 +255,7 @@ public final class CudaMatmulReduceBuilder
             long fitting = CHUNK_BYTES / (tileRows * n * Float.BYTES);
             chunk = tileRows * Math.clamp(fitting, 1, Math.max(1, chunk / (4 * tileRows)));
         }
-        Hosts hosts = hosts(wanted);
-        Chunks chunks = Chunks.byRows(wanted.rows(), n, chunk, chunk);
-        return candidate.algorithm().plans(chunks, 1, hosts);
+        return Chunks.byRows(wanted.rows(), n, chunk, chunk);
     }
 
     private CudaMatmulReduce operator(Sums wanted, Order order, Candidate candidate) {
@@ -267,16 +264,15 @@ public final class CudaMatmulReduceBuilder
         // Only in this order do grids wait for other ranks.
         int share = group.sharers(isStaged(wanted) && order == Order.WHOLE);
         List<GatedKernel> kernels = kernels(wanted, partType, share);
-        List<RankPlan> plans = plans(wanted, candidate, kernels.getFirst().shape().rows());
-        Chunks chunks = plans.get(group.rank).chunks();
+        Chunks chunks = chunks(wanted, kernels.getFirst().shape().rows());
+        List<StepPlan> steps = steps(wanted, order, candidate, chunks, linked);
         Shards rows = wanted.rows();
         return new SumAssembly(
                         group,
                         linked,
                         kernels,
                         linked ? kernels(wanted, wanted.outType(), 0) : List.of(),
-                        plans,
-                        steps(wanted, order, candidate, chunks, linked),
+                        new Plan(candidate.algorithm(), chunks, 1, steps),
                         wanted.inner(),
                         wanted.aType(),
                         wanted.outType(),
@@ -289,7 +285,7 @@ public final class CudaMatmulReduceBuilder
     /** What all ranks do. That nothing moves before all is multiplied is the device's affair. */
     private List<StepPlan> steps(
             Sums wanted, Order order, Candidate candidate, Chunks chunks, boolean linked) {
-        ReductionWriter writer = ReductionWriter.of(candidate.algorithm());
+        ReductionWriter writer = (ReductionWriter) candidate.algorithm();
         ReductionRequest request =
                 new ReductionRequest(chunks, wanted.inner(), wanted.all(), order, hosts(wanted));
         List<StepPlan> plans;

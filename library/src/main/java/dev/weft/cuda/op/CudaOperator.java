@@ -16,10 +16,9 @@ import dev.weft.fabric.transport.Transport;
 import dev.weft.op.Operator;
 import dev.weft.op.Result;
 import dev.weft.op.Timeline;
-import dev.weft.plan.RankPlan;
+import dev.weft.plan.Plan;
+import dev.weft.plan.Reduction;
 import dev.weft.plan.Shards;
-import dev.weft.plan.step.Step;
-import dev.weft.plan.step.StepPlan;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -53,6 +52,10 @@ abstract sealed class CudaOperator extends Operator<DeviceMatrix>
 
     private final Transport fabric;
     private final CallReport report;
+
+    /** Whether products wait for all copies, or sums for all products. */
+    private final boolean sequential;
+
     private final GpuStream ownStream = GpuStream.create();
 
     /**
@@ -63,16 +66,14 @@ abstract sealed class CudaOperator extends Operator<DeviceMatrix>
      */
     CudaOperator(
             CudaGroup group,
-            List<RankPlan> plans,
-            RankPlan plan,
-            List<StepPlan> stepPlans,
+            Plan plan,
             CudaBuffers buffers,
             Peers peers,
             CallEvents events,
             DeviceRun run,
             boolean sums,
             int mostUnderWay) {
-        super(plans, plan, stepPlans, peers.worldRank(plan.rank()), mostUnderWay);
+        super(plan, group.rank, peers.worldRank(group.rank), mostUnderWay);
         this.gpu = group.gpu;
         this.fabric = group.fabric;
         this.buffers = buffers;
@@ -82,7 +83,10 @@ abstract sealed class CudaOperator extends Operator<DeviceMatrix>
         this.events = events;
         this.run = run;
         this.sums = sums;
-        this.report = new CallReport(plan.rank(), plan.ranks(), peers::worldRank, new LatestCall());
+        this.report =
+                new CallReport(rank(), plan.steps().size(), peers::worldRank, new LatestCall());
+        this.sequential =
+                sums ? plan.algorithm() == Reduction.SEQUENTIAL : ownSteps().multipliesLast();
     }
 
     @Override
@@ -216,10 +220,7 @@ abstract sealed class CudaOperator extends Operator<DeviceMatrix>
         if (a.rows() != place.rows() || a.cols() != place.cols() || a.dtype() != place.dtype()) {
             throw new IllegalArgumentException(
                     "A of rank %d is %s: expected %s"
-                            .formatted(
-                                    peers.worldRank(plan().rank()),
-                                    a.describe(),
-                                    place.describe()));
+                            .formatted(peers.worldRank(rank()), a.describe(), place.describe()));
         }
     }
 
@@ -335,8 +336,8 @@ abstract sealed class CudaOperator extends Operator<DeviceMatrix>
             call = awaited;
             endNs = System.nanoTime();
             elapsedNs = events.elapsedNs(call);
-            boolean sequential = plan().pacing().gatherFirst() && view(call) == View.PIPELINED;
-            firstNs = sequential ? events.firstNs(call) : 0;
+            boolean inTurn = sequential && view(call) == View.PIPELINED;
+            firstNs = inTurn ? events.firstNs(call) : 0;
         }
 
         @Override
@@ -377,13 +378,13 @@ abstract sealed class CudaOperator extends Operator<DeviceMatrix>
                 tracks.addAll(run.tracks(startNs));
             }
             tracks.addAll(measured == null ? estimated() : measured.tracks());
-            return new Timeline(plan().rank(), startNs, elapsedNs, tracks);
+            return new Timeline(rank(), startNs, elapsedNs, tracks);
         }
 
         private List<Timeline.Track> estimated() {
             Shards shards = plan().chunks().shards();
             long all = sums ? run.product(0).rows() : shards.totalRows();
-            long moved = sums ? all : all - shards.rows(plan().rank());
+            long moved = sums ? all : all - shards.rows(rank());
             // The first part ends here, if nothing overlaps, and the second one begins.
             long untilNs = firstNs > 0 ? firstNs : elapsedNs;
             List<Timeline.Track> tracks = new ArrayList<>();
@@ -401,14 +402,12 @@ abstract sealed class CudaOperator extends Operator<DeviceMatrix>
         }
 
         private boolean multiplies() {
-            return steps().get(plan().rank()).workers().stream()
-                    .flatMap(worker -> worker.steps().stream())
-                    .anyMatch(step -> step instanceof Step.Multiply m && m.into().cols() > 0);
+            return ownSteps().multiplications().anyMatch(step -> step.into().cols() > 0);
         }
 
         private Timeline.Track track(
                 String name, Timeline.Kind kind, long rows, long startNs, long finishNs) {
-            int rank = plan().rank();
+            int rank = rank();
             return new Timeline.Track(
                     name,
                     List.of(Timeline.Span.local(kind, rank, rank, 0, rows, startNs, finishNs)));

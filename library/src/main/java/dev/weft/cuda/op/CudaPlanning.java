@@ -10,14 +10,14 @@ import dev.weft.op.exec.Description.Feature;
 import dev.weft.op.exec.EpilogueSteps;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunks;
+import dev.weft.plan.GatherRequest;
+import dev.weft.plan.GatherWriter;
 import dev.weft.plan.Hosts;
-import dev.weft.plan.Pacing;
-import dev.weft.plan.Pacing.ArrivalCut;
-import dev.weft.plan.PlanWriter;
-import dev.weft.plan.RankPlan;
-import dev.weft.plan.RankPlan.Transfer;
-import dev.weft.plan.RankPlan.Transfer.Initiator;
+import dev.weft.plan.Plan;
+import dev.weft.plan.cut.ArrivalCut;
 import dev.weft.plan.cut.Cut;
+import dev.weft.plan.step.Step;
+import dev.weft.plan.step.StepPlan;
 import dev.weft.search.ArrivalCuts;
 import dev.weft.search.Candidate;
 import dev.weft.search.Device;
@@ -29,7 +29,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Comparator;
 import java.util.List;
-import java.util.stream.Stream;
+import java.util.Set;
 
 /**
  * Works out the plans of all ranks, in agreement with the other ranks, and how this rank cuts the
@@ -75,14 +75,12 @@ record CudaPlanning(
         return staged ? fabric.hosts() : Hosts.one(wanted.shards().ranks());
     }
 
-    /** The plans of all ranks: the caller's own, or the algorithm's. Collective. */
-    List<RankPlan> plans(PlanWriter algorithm) {
-        List<RankPlan> plans =
-                wanted.plans() == null
-                        ? algorithm.plans(cut(algorithm), lanes(), hosts())
-                        : wanted.plans();
-        checkFits(plans.get(rank));
-        return Description.agreed(plans, fabric, hosts());
+    /** The plan of all ranks. Collective. */
+    Plan plan(GatherWriter algorithm) {
+        Chunks chunks = wanted.chunks() != null ? wanted.chunks() : cut(algorithm);
+        GatherRequest request = wanted.request(chunks, lanes(), hosts(), Set.of());
+        checkFits(algorithm, request);
+        return Description.agreed(algorithm, request, fabric);
     }
 
     private int lanes() {
@@ -139,13 +137,17 @@ record CudaPlanning(
     }
 
     /** Refuses what a GPU cannot run. */
-    private void checkFits(RankPlan plan) {
-        if (plan.chunks().chunkCols() < wanted.k() && !wanted.gathersOnly()) {
-            checkCols(plan.chunks().chunkCols());
+    private void checkFits(GatherWriter algorithm, GatherRequest request) {
+        long chunkCols = request.chunks().chunkCols();
+        if (chunkCols < wanted.k() && !wanted.gathersOnly()) {
+            checkCols(chunkCols);
         }
-        boolean inPlace = plan.storage() == RankPlan.Storage.IN_PLACE;
+        String name = algorithm.label();
+        List<StepPlan> plans = algorithm.plans(request);
+        StepPlan plan = plans.get(rank);
+        boolean inPlace = plans.stream().anyMatch(StepPlan::readsPeersRows);
         boolean reaches = fabric != null && !staged;
-        if (plan.storage() == RankPlan.Storage.PING_PONG && !reaches) {
+        if (plan.reusesBuffers() && !reaches) {
             throw new IllegalArgumentException(
                     "ping-pong buffers with rows in host memory: expected ranks that reach each other's GPUs");
         }
@@ -156,40 +158,35 @@ record CudaPlanning(
         if (wanted.wants(Feature.KEPT) && inPlace) {
             throw new IllegalArgumentException(
                     "plan %s with gathered A kept on a GPU: expected one that gathers A"
-                            .formatted(plan.name()));
+                            .formatted(name));
         }
-        wanted.checkRuns(plan);
-        boolean gated = engine == CudaEngine.GATED && plan.storage() != RankPlan.Storage.PING_PONG;
+        wanted.checkRuns(name, plan);
+        boolean gated = engine == CudaEngine.GATED && !plan.reusesBuffers();
         if (wanted.wants(Feature.SUMMARIES) && (staged || !gated)) {
             throw new IllegalArgumentException(
                     "waiting for counters with plan %s, engine %s%s: expected a plan that gathers A and engine gated, whose rows wait on the GPU"
                             .formatted(
-                                    plan.name(),
+                                    name,
                                     engine.label(),
                                     staged ? ", rows that travel through host memory" : ""));
         }
-        if (plan.pacing().arrivalCut() != null) {
-            throw new IllegalArgumentException(
-                    "plan %s cuts what arrives: expected none, since that follows from the kernel"
-                            .formatted(plan.name()));
-        }
         boolean getsForwards =
-                transfers(plan).anyMatch(t -> t.initiator() == Initiator.RECEIVER && t.isForward());
+                plan.copies().anyMatch(copy -> isGet(plan, copy) && !isFromOwner(copy));
         if (!staged && getsForwards) {
             throw new IllegalArgumentException(
                     "plan %s gets rows that their holder does not own: expected puts, since a GPU cannot see there that they have come"
-                            .formatted(plan.name()));
+                            .formatted(name));
         }
         if (fabric == null && (inPlace || !getsAllFromOwners(plan))) {
             throw new IllegalArgumentException(
                     ("algorithm %s with peers in host memory: expected mesh-pull or"
                                     + " sequential, since only this rank can copy")
-                            .formatted(plan.name()));
+                            .formatted(name));
         }
         if (staged && inPlace) {
             throw new IllegalArgumentException(
                     "algorithm "
-                            + plan.name()
+                            + name
                             + " with rows that travel through host memory: expected ring,"
                             + " bidirectional-ring, mesh-push, mesh-pull or sequential, since no"
                             + " GPU reads another's rows");
@@ -204,18 +201,24 @@ record CudaPlanning(
         }
     }
 
-    private static boolean getsAllFromOwners(RankPlan plan) {
-        return transfers(plan).allMatch(t -> t.initiator() == Initiator.RECEIVER && !t.isForward());
+    /** Whether the rank copies all that comes to it, and sends nothing. */
+    private static boolean getsAllFromOwners(StepPlan plan) {
+        return plan.copies().allMatch(copy -> isGet(plan, copy) && isFromOwner(copy))
+                && plan.multiplications()
+                        .flatMap(step -> step.waits().stream())
+                        .allMatch(signal -> signal.by() == plan.rank());
     }
 
-    private static Stream<Transfer> transfers(RankPlan plan) {
-        return Stream.of(plan.lanes(), plan.arrivals())
-                .flatMap(List::stream)
-                .flatMap(lane -> lane.transfers().stream());
+    private static boolean isGet(StepPlan plan, Step.Copy copy) {
+        return copy.to().rank() == plan.rank();
+    }
+
+    private static boolean isFromOwner(Step.Copy copy) {
+        return copy.from().buffer() == StepPlan.A;
     }
 
     /** Blocks of rows are multiplied as they come: a block is a chunk, or some tiles of it. */
-    private Chunks cut(PlanWriter chosen) {
+    private Chunks cut(GatherWriter chosen) {
         Cut cut = wanted.cut();
         if (!wanted.gathersOnly()) {
             checkCols(cut.chunkCols());
@@ -234,7 +237,7 @@ record CudaPlanning(
     }
 
     /** Whole shards, if {@link ArrivalCuts} cuts them further. */
-    private long automaticRows(PlanWriter chosen) {
+    private long automaticRows(GatherWriter chosen) {
         if (engine == CudaEngine.GATED && chosen == Algorithm.MESH_PULL && cutsWhatItGets()) {
             return Math.max(1, wanted.shards().maxRows());
         }
@@ -252,52 +255,30 @@ record CudaPlanning(
     private boolean cutsWhatItGets() {
         return !staged
                 && !wanted.wants(Feature.SUMMARIES)
-                && wanted.plans() == null
+                && wanted.chunks() == null
                 && wanted.commWorkers() <= 1
                 && wanted.cut().equals(new Cut(0, 0, 0));
     }
 
     /**
-     * The plan with its arrivals cut for the kernel, if the rank copies all of them itself.
+     * How the rank cuts what it gets for the kernel, if it copies all of it itself; else null.
      *
      * @param n columns of the first product
-     * @param shape of the gated kernel's tiles; null if there is none
+     * @param shape of the gated kernel's tiles
      */
-    RankPlan refined(RankPlan plan, long n, TileShape shape) {
-        Pacing pacing = plan.pacing();
+    ArrivalCut arrivalCut(Plan plan, long n, TileShape shape) {
+        StepPlan own = plan.steps().get(rank);
         boolean cuts =
-                shape != null
-                        && cutsWhatItGets()
-                        && !pacing.gatherFirst()
-                        && plan.lanes().size() == 1
-                        && takesChunksOneByOne(plan)
-                        && getsAllFromOwners(plan);
-        return cuts
-                ? plan.with(
-                        plan.name(),
-                        new Pacing(false, false, pacing.stepRows(), arrivalCut(plan, n, shape)))
-                : plan;
-    }
-
-    /** Whether every row block is one chunk. */
-    private static boolean takesChunksOneByOne(RankPlan plan) {
-        return plan.consumption().stream()
-                .allMatch(
-                        block ->
-                                block.chunkCount() == 1
-                                        && plan.chunks()
-                                                        .chunk(block.source(), block.firstChunk())
-                                                        .rows()
-                                                == block.rows());
-    }
-
-    private ArrivalCut arrivalCut(RankPlan plan, long n, TileShape shape) {
-        List<Long> arriving =
-                plan.lanes().stream()
-                        .flatMap(lane -> lane.transfers().stream())
-                        .map(t -> plan.chunks().chunk(t.source(), t.chunk()).rows())
-                        .toList();
-        long k = plan.chunks().cols();
+                cutsWhatItGets()
+                        && !own.multipliesLast()
+                        && own.movers() == 1
+                        && plan.chunks().multipliesOneByOne()
+                        && getsAllFromOwners(own);
+        if (!cuts) {
+            return null;
+        }
+        List<Long> arriving = own.copies().map(copy -> copy.to().rows()).toList();
+        long k = wanted.k();
         // Few rows from host memory come in one copy.
         return fabric == null && isOneRowOfTiles(plan, shape)
                 ? ArrivalCuts.none(k, arriving)
@@ -317,9 +298,10 @@ record CudaPlanning(
      *
      * @param shape null if there is no gated kernel
      */
-    static boolean isOneRowOfTiles(RankPlan plan, TileShape shape) {
+    boolean isOneRowOfTiles(Plan plan, TileShape shape) {
         return shape != null
-                && plan.storage() == RankPlan.Storage.GATHERED
+                && !plan.readsPeersRows()
+                && !plan.steps().get(rank).reusesBuffers()
                 && plan.chunks().shards().totalRows() <= shape.rows();
     }
 }

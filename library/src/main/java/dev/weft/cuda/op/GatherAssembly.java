@@ -29,10 +29,10 @@ import dev.weft.exec.host.HostLanes;
 import dev.weft.fabric.transport.RowGather;
 import dev.weft.op.exec.Description;
 import dev.weft.op.exec.Description.Feature;
-import dev.weft.plan.GatherSteps;
-import dev.weft.plan.PlanWriter;
-import dev.weft.plan.RankPlan;
+import dev.weft.plan.GatherWriter;
+import dev.weft.plan.Plan;
 import dev.weft.plan.Shards;
+import dev.weft.plan.cut.ArrivalCut;
 import dev.weft.plan.step.StepPlan;
 import dev.weft.tensor.DType;
 import java.util.ArrayList;
@@ -55,9 +55,12 @@ final class GatherAssembly {
     private final DeviceOperands operands;
     private final Testing testing;
     private final List<GatedKernel> kernels;
-    private final List<RankPlan> plans;
-    private final RankPlan plan;
-    private final List<StepPlan> steps;
+    private final Plan plan;
+
+    /** What this rank does. */
+    private final StepPlan own;
+
+    private final boolean gatherFirst;
     private final CopyList list;
     private final DeviceLayout layout;
 
@@ -97,7 +100,7 @@ final class GatherAssembly {
     GatherAssembly(
             CudaGroup group,
             CudaPlanning planning,
-            PlanWriter algorithm,
+            GatherWriter algorithm,
             DeviceOperands operands,
             DType productType,
             Testing testing) {
@@ -107,19 +110,19 @@ final class GatherAssembly {
         this.staged = planning.staged();
         this.operands = operands;
         this.testing = testing;
-        this.plans = planning.plans(algorithm);
-        RankPlan agreed = plans.get(group.rank);
-        boolean waits = !agreed.pacing().gatherFirst() && !agreed.lanes().isEmpty();
+        this.plan = planning.plan(algorithm);
+        this.own = plan.steps().get(group.rank);
+        this.gatherFirst = own.multipliesLast();
+        boolean waits = !gatherFirst && own.movers() > 0;
         this.kernels = engine == CudaEngine.GATED ? kernels(productType, waits) : List.of();
         this.shape = kernels.isEmpty() ? null : kernels.getFirst().shape();
-        this.plan =
+        ArrivalCut cut =
                 shape == null
-                        ? agreed
-                        : planning.refined(agreed, wanted.columns().getFirst(), shape);
-        this.oneRowOfTiles = CudaPlanning.isOneRowOfTiles(plan, shape);
+                        ? null
+                        : planning.arrivalCut(plan, wanted.columns().getFirst(), shape);
+        this.oneRowOfTiles = planning.isOneRowOfTiles(plan, shape);
         this.layout = new DeviceLayout(wanted.shards(), wanted.aType(), wanted.k(), place());
-        this.steps = GatherSteps.of(plans, columns());
-        this.list = CopyList.of(steps, group.rank, plan.chunks(), plan.pacing().arrivalCut());
+        this.list = CopyList.of(plan.steps(), group.rank, plan.chunks(), cut);
     }
 
     /** An operator with memory of its own, but for its operands. */
@@ -132,8 +135,7 @@ final class GatherAssembly {
         List<DeviceProduct> products = new ArrayList<>();
         List<DeviceProduct> ready = new ArrayList<>();
         List<RowRange> present = present();
-        boolean arrives =
-                !list.lanes().isEmpty() && !plan.pacing().gatherFirst() && launches == null;
+        boolean arrives = !list.lanes().isEmpty() && !gatherFirst && launches == null;
         for (int i = 0; i < group.bs.size(); i++) {
             products.add(product(i, launches == null ? list.ranges() : present, counters));
             made.push(products.getLast());
@@ -176,9 +178,7 @@ final class GatherAssembly {
                         timeline);
         return new CudaAllGatherMatmul(
                 group,
-                plans,
                 plan,
-                steps,
                 engine,
                 buffers,
                 peers,
@@ -198,8 +198,8 @@ final class GatherAssembly {
         }
         made.push(buffers);
         if (staged) {
-            RowGather gather = plan.pacing().anyGather() ? group.fabric.rowGather() : null;
-            host = new HostLanes(group.fabric, steps, plan.chunks(), wanted.aType(), gather);
+            RowGather gather = gatherFirst ? group.fabric.rowGather() : null;
+            host = new HostLanes(group.fabric, plan.steps(), plan.chunks(), wanted.aType(), gather);
         }
         peers = peers();
         made.push(peers);
@@ -218,11 +218,11 @@ final class GatherAssembly {
     }
 
     private GatherRun.Form form(boolean sharesResults) {
-        boolean inPlace = plan.storage() == RankPlan.Storage.IN_PLACE;
+        boolean inPlace = plan.readsPeersRows();
         return new GatherRun.Form(
                 inPlace,
-                plan.pacing().gatherFirst(),
-                plan.storage() == RankPlan.Storage.GATHERED || inPlace && plan.ranks() == 1,
+                gatherFirst,
+                !inPlace && !own.reusesBuffers(),
                 sharesResults,
                 wanted.aType().bytes());
     }
@@ -251,14 +251,14 @@ final class GatherAssembly {
     }
 
     private Place place() {
-        if (plan.storage() == RankPlan.Storage.PING_PONG) {
+        if (own.reusesBuffers()) {
             return Place.PING_PONG;
         }
         return wanted.wants(Feature.SIDE_BY_SIDE) ? Place.COLUMNS : Place.ROWS;
     }
 
     private LaneCounters counters() {
-        return LaneCounters.of(list, plan.ranks(), group.most(plan.lanes().size()));
+        return LaneCounters.of(list, wanted.shards().ranks(), group.most(own.movers()));
     }
 
     private long columns() {
@@ -362,7 +362,7 @@ final class GatherAssembly {
                     group.fabric,
                     peers,
                     host,
-                    steps,
+                    plan.steps(),
                     list,
                     plan.chunks(),
                     layout,
@@ -384,10 +384,10 @@ final class GatherAssembly {
     }
 
     private List<DeviceMatrix> sources(int parity) {
-        boolean inPlace = plan.storage() == RankPlan.Storage.IN_PLACE;
-        int[] slots = list.slots(plan.ranks());
+        boolean inPlace = plan.readsPeersRows();
+        int[] slots = list.slots(wanted.shards().ranks());
         List<DeviceMatrix> sources = new ArrayList<>();
-        for (int r = 0; r < plan.ranks(); r++) {
+        for (int r = 0; r < wanted.shards().ranks(); r++) {
             sources.add(
                     inPlace
                             ? layout.shard(r, r, peers.buffer(r, parity))

@@ -21,10 +21,9 @@ import dev.weft.cuda.kernel.Origin;
 import dev.weft.exec.host.HostLanes;
 import dev.weft.op.exec.EpilogueSteps;
 import dev.weft.plan.Chunks;
-import dev.weft.plan.RankPlan;
+import dev.weft.plan.Plan;
 import dev.weft.plan.Reduction;
 import dev.weft.plan.Shards;
-import dev.weft.plan.step.StepPlan;
 import dev.weft.tensor.DType;
 import java.util.ArrayList;
 import java.util.Deque;
@@ -38,8 +37,7 @@ import java.util.stream.IntStream;
  * @param linked whether ranks read each other's GPU memory
  * @param kernels that write sums, by product
  * @param results kernels that write the results' type, by product, if ranks are linked
- * @param plans what the operator shows
- * @param steps what all ranks do
+ * @param plan what all ranks do
  * @param inner how K is spread over the ranks
  * @param resultRows of C, on this rank
  */
@@ -48,8 +46,7 @@ record SumAssembly(
         boolean linked,
         List<GatedKernel> kernels,
         List<GatedKernel> results,
-        List<RankPlan> plans,
-        List<StepPlan> steps,
+        Plan plan,
         Shards inner,
         DType aType,
         DType outType,
@@ -57,12 +54,13 @@ record SumAssembly(
         long resultRows,
         EpilogueSteps epilogue) {
 
-    private RankPlan plan() {
-        return plans.get(group.rank);
+    /** Whether nothing moves before all is multiplied. */
+    private boolean productFirst() {
+        return plan.algorithm() == Reduction.SEQUENTIAL;
     }
 
     private Chunks chunks() {
-        return plan().chunks();
+        return plan.chunks();
     }
 
     CudaMatmulReduce operator() {
@@ -77,7 +75,7 @@ record SumAssembly(
                 linked
                         ? null
                         : SumCopyList.of(
-                                steps,
+                                plan.steps(),
                                 group.rank,
                                 chunks(),
                                 columns,
@@ -138,7 +136,7 @@ record SumAssembly(
             made.push(peers);
             exchange = new HostPeerSums(list, columns, Reduction::slotOf);
         } else {
-            HostLanes lanes = StagedSums.lanes(group.fabric, steps, chunks());
+            HostLanes lanes = StagedSums.lanes(group.fabric, plan.steps(), chunks());
             peers =
                     new HostPeers(
                             group.fabric, lanes.region(), lanes.buffersAt(), own, buffers.flags());
@@ -151,7 +149,7 @@ record SumAssembly(
                 new HostSums(
                         group.rank,
                         chunks(),
-                        plan().pacing().gatherFirst(),
+                        productFirst(),
                         list,
                         exchange,
                         factors,
@@ -171,10 +169,10 @@ record SumAssembly(
                 new LinkedSums(
                         group.fabric,
                         group.gpu,
-                        steps,
+                        plan.steps(),
                         chunks().shards(),
                         inner,
-                        plan().pacing().gatherFirst(),
+                        productFirst(),
                         factors,
                         results,
                         finish,
@@ -208,8 +206,7 @@ record SumAssembly(
         made.push(events);
         // Nobody reads what a peer has before all are there.
         group.barrier();
-        CudaMatmulReduce operator =
-                new CudaMatmulReduce(group, plans, plan(), steps, buffers, peers, events, sums);
+        CudaMatmulReduce operator = new CudaMatmulReduce(group, plan, buffers, peers, events, sums);
         operator.adopt(memory, List.of());
         return operator;
     }

@@ -2,7 +2,6 @@ package dev.weft.fabric.transport;
 
 import dev.weft.fabric.Fabric;
 import dev.weft.plan.PlanWriter;
-import dev.weft.plan.ReductionWriter;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -78,11 +77,6 @@ public final class Agreement {
 
     /** A number by which ranks compare their algorithms. */
     public static long number(PlanWriter writer) {
-        return writer instanceof Enum<?> known ? known.ordinal() : writer.label().hashCode();
-    }
-
-    /** The same for reductions. */
-    public static long number(ReductionWriter writer) {
         return writer instanceof Enum<?> known ? known.ordinal() : writer.label().hashCode();
     }
 

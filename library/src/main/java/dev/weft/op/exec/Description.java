@@ -2,14 +2,17 @@ package dev.weft.op.exec;
 
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.transport.Agreement;
+import dev.weft.plan.Chunks;
+import dev.weft.plan.GatherRequest;
+import dev.weft.plan.GatherRequest.Option;
+import dev.weft.plan.GatherWriter;
 import dev.weft.plan.Hosts;
+import dev.weft.plan.Plan;
 import dev.weft.plan.PlanChecker;
-import dev.weft.plan.PlanWriter;
-import dev.weft.plan.RankPlan;
-import dev.weft.plan.RankPlan.Lane;
-import dev.weft.plan.RankPlan.Transfer;
 import dev.weft.plan.Shards;
 import dev.weft.plan.cut.Cut;
+import dev.weft.plan.step.Step;
+import dev.weft.plan.step.StepPlan;
 import dev.weft.search.Problem;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.ScaledMatrix.Scaling;
@@ -28,7 +31,7 @@ import java.util.Set;
  * @param k columns of A as it is gathered; bytes if it has scales
  * @param outType the type of the products
  * @param columns N of each product; empty if A is only gathered
- * @param plans the plans of all ranks, instead of an algorithm, a cut and lanes
+ * @param chunks exactly these chunks, instead of a cut; or null
  * @param engine the name of the engine that multiplies
  * @param computeWorkers threads or thread blocks of a rank that multiply
  * @param commWorkers threads or streams of a rank that move chunks
@@ -41,8 +44,8 @@ public record Description(
         long k,
         DType outType,
         List<Long> columns,
-        PlanWriter algorithm,
-        List<RankPlan> plans,
+        GatherWriter algorithm,
+        Chunks chunks,
         String engine,
         Cut cut,
         int computeWorkers,
@@ -102,7 +105,7 @@ public record Description(
         agreement.on("splits per rank", cut.splitsPerRank());
         agreement.on("chunk columns", cut.chunkCols());
         agreement.on("communication workers", commWorkers);
-        agreement.on("being given plans", plans == null ? 0 : 1);
+        agreement.on("being given chunks", chunks == null ? 0 : 1);
         for (Feature feature : Feature.values()) {
             agreement.on(feature.text, wants(feature) ? 1 : 0);
         }
@@ -119,60 +122,70 @@ public record Description(
                 null);
     }
 
-    /** Refuses the caller's plans if they are for another A. */
+    /** Refuses the caller's chunks if they are for another A. */
     public void checkGiven() {
-        if (plans == null) {
-            return;
-        }
-        if (plans.size() != shards.ranks()) {
-            throw new IllegalArgumentException(
-                    "plans of %d ranks for shards of %d".formatted(plans.size(), shards.ranks()));
-        }
-        RankPlan first = plans.getFirst();
-        if (!first.chunks().shards().equals(shards) || first.chunks().cols() != k) {
+        if (chunks != null && (!chunks.shards().equals(shards) || chunks.cols() != k)) {
             throw new IllegalArgumentException(
                     "a plan with %s: expected shards of %s rows x %d columns"
-                            .formatted(first.chunks(), shards, k));
+                            .formatted(chunks, shards, k));
         }
     }
 
+    /** What a writer is asked for. */
+    public GatherRequest request(Chunks cut, int lanes, Hosts hosts, Set<Option> options) {
+        long cols = columns.stream().mapToLong(n -> n).sum();
+        return new GatherRequest(cut, lanes, hosts, cols, 1, options);
+    }
+
     /** Checks what the plan checker cannot know: what is wanted beyond the plan. */
-    public void checkRuns(RankPlan plan) {
-        if (wants(Feature.KEPT) && plan.storage() == RankPlan.Storage.PING_PONG) {
+    public void checkRuns(String name, StepPlan plan) {
+        if (wants(Feature.KEPT) && plan.reusesBuffers()) {
             throw new IllegalArgumentException(
                     "plan %s with ping-pong buffers and gathered A kept: expected a plan that gathers A"
-                            .formatted(plan.name()));
+                            .formatted(name));
         }
-        for (Lane lane : wants(Feature.SUMMARIES) ? plan.lanes() : List.<Lane>of()) {
-            if (lane.transfers().stream().map(Transfer::initiator).distinct().count() > 1) {
+        for (int lane = 0; wants(Feature.SUMMARIES) && lane < plan.workers().size(); lane++) {
+            List<Step> steps = plan.workers().get(lane).steps();
+            if (steps.stream().anyMatch(s -> s instanceof Step.Copy c && isPut(plan, c))
+                    && steps.stream().anyMatch(s -> s instanceof Step.Copy c && isGet(plan, c))) {
                 throw new IllegalArgumentException(
                         "lane %d of plan %s both puts and gets: with counters expected one of the two"
-                                .formatted(lane.index(), plan.name()));
+                                .formatted(lane, name));
             }
         }
     }
 
+    private static boolean isPut(StepPlan plan, Step.Copy copy) {
+        return copy.to().rank() != plan.rank();
+    }
+
+    private static boolean isGet(StepPlan plan, Step.Copy copy) {
+        return copy.from().rank() != plan.rank();
+    }
+
     /**
-     * Compares plans with those of the other ranks, if there is a fabric, and lets the first rank
-     * prove them if Weft has not written them. Collective.
+     * The plan of all ranks. Compares it with those of the other ranks, if there is a fabric, and
+     * lets the first rank prove it if Weft has not written it. Collective.
      */
-    public static List<RankPlan> agreed(List<RankPlan> plans, Fabric fabric, Hosts hosts) {
+    public static Plan agreed(GatherWriter writer, GatherRequest request, Fabric fabric) {
+        List<StepPlan> plans = writer.plans(request);
+        Chunks chunks = writer.cut(request.chunks());
+        int rank = fabric == null ? 0 : fabric.rank();
         if (fabric != null) {
-            new Agreement(fabric).on("the plan's digest", RankPlan.digest(plans)).settle();
+            long digest = PlanChecker.digest(writer, chunks, request.lanes(), plans);
+            new Agreement(fabric).on("the plan's digest", digest).settle();
         }
-        if (fabric == null || fabric.rank() == 0) {
-            PlanChecker.checkGiven(plans, hosts)
+        if (rank == 0) {
+            PlanChecker.checkGiven(writer, plans, request)
                     .ifPresent(skipped -> LOG.log(Level.WARNING, skipped));
         }
-        RankPlan plan = plans.get(fabric == null ? 0 : fabric.rank());
         LOG.log(
                 Level.DEBUG,
-                "rank {0}: {1}, {2} chunks, {3} lanes, {4} blocks",
-                plan.rank(),
-                plan.name(),
-                plan.chunks().total(),
-                plan.lanes().size(),
-                plan.consumption().size());
-        return plans;
+                "rank {0}: {1}, {2} chunks, {3} lanes",
+                rank,
+                writer.label(),
+                chunks.total(),
+                plans.get(rank).lanes());
+        return new Plan(writer, chunks, request.lanes(), plans);
     }
 }

@@ -1,6 +1,7 @@
 package dev.weft.plan.step;
 
 import java.util.List;
+import java.util.stream.Stream;
 
 /**
  * Everything that one rank does in a call.
@@ -30,8 +31,59 @@ public record StepPlan(int rank, List<Buffer> buffers, List<Worker> workers) {
     public int lanes() {
         return (int)
                 workers.stream()
-                        .filter(w -> w.kind() == Worker.Kind.MOVER && !w.steps().isEmpty())
+                        .filter(w -> w.kind() == Worker.Kind.MOVER)
+                        .filter(w -> w.steps().stream().anyMatch(Step.Copy.class::isInstance))
                         .count();
+    }
+
+    /** How many workers may move something, even if they have nothing to move. */
+    public int movers() {
+        return (int)
+                workers.stream()
+                        .filter(w -> w.kind() == Worker.Kind.MOVER)
+                        .filter(w -> w.steps().stream().noneMatch(Step.Join.class::isInstance))
+                        .count();
+    }
+
+    /** How many workers multiply, each on its own. */
+    public int programs() {
+        return (int) workers.stream().filter(w -> w.kind() == Worker.Kind.MULTIPLIER).count();
+    }
+
+    /** Whether it multiplies rows where other ranks have them. */
+    public boolean readsPeersRows() {
+        return multiplications().anyMatch(step -> step.a().rank() != rank);
+    }
+
+    /** Whether what comes later takes the place of what came before. */
+    public boolean reusesBuffers() {
+        return buffers.stream().anyMatch(Buffer::single);
+    }
+
+    /** Whether nothing is multiplied before all that the rank waits for has come. */
+    public boolean multipliesLast() {
+        Step first =
+                workers.stream()
+                        .filter(worker -> worker.kind() == Worker.Kind.MULTIPLIER)
+                        .flatMap(worker -> worker.steps().stream())
+                        .findFirst()
+                        .orElse(null);
+        return first instanceof Step.Join join
+                && multiplications().allMatch(step -> step.waits().equals(List.of(join.signal())));
+    }
+
+    /** All its copies, worker by worker. */
+    public Stream<Step.Copy> copies() {
+        return steps().filter(Step.Copy.class::isInstance).map(Step.Copy.class::cast);
+    }
+
+    /** All its products, worker by worker. */
+    public Stream<Step.Multiply> multiplications() {
+        return steps().filter(Step.Multiply.class::isInstance).map(Step.Multiply.class::cast);
+    }
+
+    private Stream<Step> steps() {
+        return workers.stream().flatMap(worker -> worker.steps().stream());
     }
 
     /** A number by which ranks on any machines compare plans that they obtained in the same way. */

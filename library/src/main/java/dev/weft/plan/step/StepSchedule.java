@@ -20,8 +20,6 @@ final class StepSchedule {
     /** A step and who takes it. */
     record Numbered(int rank, int worker, Step step) {}
 
-    private record WordName(int rank, int word) {}
-
     /** A word: who raises it, and which workers wait for it. */
     private static final class Word {
         private int writer = -1;
@@ -36,13 +34,15 @@ final class StepSchedule {
     /** By worker, over all ranks: its first step; the next worker's first comes after its last. */
     private final List<Integer> firsts = new ArrayList<>();
 
-    private final Map<WordName, Word> words = new HashMap<>();
+    /** By rank and number. */
+    private final List<Map<Integer, Word>> words = new ArrayList<>();
 
     /** By number of a join: all steps that it stands for. */
     private final Map<Integer, Set<Integer>> joined = new HashMap<>();
 
     StepSchedule(List<StepPlan> plans) {
         this.text = new StepText(plans);
+        plans.forEach(plan -> words.add(new HashMap<>()));
         for (StepPlan plan : plans) {
             for (Worker worker : plan.workers()) {
                 int number = firsts.size();
@@ -68,7 +68,7 @@ final class StepSchedule {
         if (signal.by() != steps.get(number).rank()) {
             throw fault(number, "raises a signal in the name of rank " + signal.by());
         }
-        Word word = words.computeIfAbsent(nameOf(signal), name -> new Word());
+        Word word = words.get(signal.rank()).computeIfAbsent(signal.word(), name -> new Word());
         if (word.writer >= 0 && word.writer != worker) {
             throw fault(number, "raises a word that another worker raises, too");
         }
@@ -100,22 +100,24 @@ final class StepSchedule {
     /** Whether {@code step} waits for {@code before}, by its own signal or by that of a join. */
     boolean waitsFor(int step, int before) {
         Signal raised = signalOf(before);
-        for (Signal wait : steps.get(step).step().waits()) {
-            if (raised != null && isSameWord(raised, wait) && raised.value() <= wait.value()) {
-                return true;
-            }
-            Set<Integer> all = joined.get(raiser(wait));
-            if (all != null && all.contains(before)) {
+        List<Signal> waits = steps.get(step).step().waits();
+        for (Signal wait : raised == null ? List.<Signal>of() : waits) {
+            if (isSameWord(raised, wait) && raised.value() <= wait.value()) {
                 return true;
             }
         }
-        return false;
+        return !joined.isEmpty()
+                && waits.stream()
+                        .map(wait -> joined.get(raiser(wait)))
+                        .anyMatch(all -> all != null && all.contains(before));
     }
 
     /** Takes every step once it can be taken; fails if one never can. */
     void run(IntConsumer take) {
         int workers = firsts.size() - 1;
         int[] next = new int[workers];
+        // By worker: how many waits of its next step have ended, so that none is looked at again.
+        int[] ended = new int[workers];
         Deque<Integer> ready = new ArrayDeque<>();
         for (int worker = 0; worker < workers; worker++) {
             next[worker] = firsts.get(worker);
@@ -123,8 +125,10 @@ final class StepSchedule {
         }
         while (!ready.isEmpty()) {
             int worker = ready.remove();
-            while (next[worker] < firsts.get(worker + 1) && canBeTaken(next[worker], worker)) {
+            while (next[worker] < firsts.get(worker + 1)
+                    && canBeTaken(next[worker], worker, ended)) {
                 int number = next[worker]++;
+                ended[worker] = 0;
                 if (steps.get(number).step() instanceof Step.Join join) {
                     joined.put(number, standsFor(join));
                 }
@@ -139,9 +143,11 @@ final class StepSchedule {
         }
     }
 
-    private boolean canBeTaken(int number, int worker) {
-        for (Signal wait : steps.get(number).step().waits()) {
-            Word word = words.get(nameOf(wait));
+    private boolean canBeTaken(int number, int worker, int[] ended) {
+        List<Signal> waits = steps.get(number).step().waits();
+        for (; ended[worker] < waits.size(); ended[worker]++) {
+            Signal wait = waits.get(ended[worker]);
+            Word word = word(wait);
             if (word == null
                     || signalOf(word.raisers.getLast()).value() < wait.value()
                     || signalOf(word.raisers.getFirst()).by() != wait.by()) {
@@ -158,7 +164,7 @@ final class StepSchedule {
     private void raise(int number, Deque<Integer> ready) {
         Signal signal = signalOf(number);
         if (signal != null) {
-            Word word = words.get(nameOf(signal));
+            Word word = word(signal);
             word.value = signal.value();
             ready.addAll(word.waiting);
             word.waiting.clear();
@@ -168,7 +174,7 @@ final class StepSchedule {
     private Set<Integer> standsFor(Step.Join join) {
         Set<Integer> all = new HashSet<>();
         for (Signal wait : join.waits()) {
-            for (int raiser : words.get(nameOf(wait)).raisers) {
+            for (int raiser : word(wait).raisers) {
                 if (signalOf(raiser).value() <= wait.value()) {
                     all.add(raiser);
                     all.addAll(joined.getOrDefault(raiser, Set.of()));
@@ -180,7 +186,7 @@ final class StepSchedule {
 
     /** The step that raises the word to this value or beyond. */
     private int raiser(Signal wait) {
-        for (int number : words.get(nameOf(wait)).raisers) {
+        for (int number : word(wait).raisers) {
             if (signalOf(number).value() >= wait.value()) {
                 return number;
             }
@@ -192,8 +198,10 @@ final class StepSchedule {
         return steps.get(number).step().signal();
     }
 
-    private static WordName nameOf(Signal signal) {
-        return new WordName(signal.rank(), signal.word());
+    /** Null if nobody raises it. */
+    private Word word(Signal signal) {
+        boolean exists = signal.rank() >= 0 && signal.rank() < words.size();
+        return exists ? words.get(signal.rank()).get(signal.word()) : null;
     }
 
     private static boolean isSameWord(Signal one, Signal other) {

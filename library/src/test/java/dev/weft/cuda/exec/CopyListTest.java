@@ -14,13 +14,14 @@ import dev.weft.cuda.kernel.RowRange.Piece;
 import dev.weft.cuda.kernel.TileShape;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunks;
-import dev.weft.plan.GatherSteps;
+import dev.weft.plan.GatherRequest;
+import dev.weft.plan.GatherRequest.Option;
+import dev.weft.plan.GatherView;
 import dev.weft.plan.Hosts;
-import dev.weft.plan.Pacing;
-import dev.weft.plan.Pacing.ArrivalCut;
-import dev.weft.plan.Pacing.ArrivalCut.Block;
-import dev.weft.plan.RankPlan;
 import dev.weft.plan.Shards;
+import dev.weft.plan.cut.ArrivalCut;
+import dev.weft.plan.cut.ArrivalCut.Block;
+import dev.weft.plan.step.StepPlan;
 import dev.weft.search.ArrivalCuts;
 import dev.weft.sim.Machine;
 import dev.weft.sim.Machines;
@@ -42,21 +43,14 @@ import org.junit.jupiter.params.provider.EnumSource.Mode;
 /** What the copies of a whole group bring, and what rows wait for. */
 class CopyListTest {
 
-    private static CopyList list(List<RankPlan> plans, int rank, ArrivalCut cut, boolean gated) {
-        List<RankPlan> paced =
-                plans.stream()
-                        .map(plan -> plan.with(plan.name(), new Pacing(!gated, false, 0, null)))
-                        .toList();
-        return CopyList.of(GatherSteps.of(paced, 1), rank, paced.get(rank).chunks(), cut);
-    }
-
-    private static List<RankPlan> plans(Algorithm algorithm, Chunks chunks) {
-        return algorithm.plans(chunks, 1, Hosts.one(chunks.shards().ranks()));
-    }
-
     private static CopyList list(Algorithm algorithm, Chunks chunks, int rank) {
-        boolean gated = algorithm != Algorithm.SEQUENTIAL;
-        return list(plans(algorithm, chunks), rank, null, gated);
+        return CopyList.of(plans(algorithm, chunks, 1, Set.of()), rank, chunks, null);
+    }
+
+    private static List<StepPlan> plans(
+            Algorithm algorithm, Chunks chunks, int lanes, Set<Option> options) {
+        Hosts hosts = Hosts.one(chunks.shards().ranks());
+        return algorithm.plans(new GatherRequest(chunks, lanes, hosts, 1).with(options));
     }
 
     /**
@@ -76,13 +70,14 @@ class CopyListTest {
                 Algorithm algorithm,
                 Chunks chunks,
                 int lanes,
-                Function<RankPlan, ArrivalCut> cut,
+                Function<GatherView, ArrivalCut> cut,
                 boolean gated) {
             int ranks = chunks.shards().ranks();
-            List<RankPlan> plans = algorithm.plans(chunks, lanes, Hosts.one(ranks));
+            Set<Option> options = gated ? Set.of() : Set.of(Option.GATHER_FIRST);
+            List<StepPlan> plans = plans(algorithm, chunks, lanes, options);
             List<CopyList> lists =
-                    plans.stream()
-                            .map(plan -> list(plans, plan.rank(), cut.apply(plan), gated))
+                    GatherView.of(plans, chunks).stream()
+                            .map(one -> CopyList.of(plans, one.rank(), chunks, cut.apply(one)))
                             .toList();
             List<List<Copy>> arrivals = new ArrayList<>();
             for (int r = 0; r < ranks; r++) {
@@ -147,7 +142,7 @@ class CopyListTest {
 
         private static final Machine H200 = Machines.named("h200-pcie");
 
-        private static ArrivalCut priced(RankPlan plan, TileShape shape) {
+        private static ArrivalCut priced(GatherView plan, TileShape shape) {
             return ArrivalCuts.of(
                     H200,
                     shape.grid(),
@@ -158,7 +153,7 @@ class CopyListTest {
                     arriving(plan));
         }
 
-        private static ArrivalCut byHand(RankPlan plan, Random random) {
+        private static ArrivalCut byHand(GatherView plan, Random random) {
             List<List<Block>> cut = new ArrayList<>();
             List<Long> arriving = arriving(plan);
             for (int c = 0; c < arriving.size(); c++) {
@@ -186,9 +181,9 @@ class CopyListTest {
             return cols;
         }
 
-        private static List<Long> arriving(RankPlan plan) {
+        private static List<Long> arriving(GatherView plan) {
             return plan.lanes().stream()
-                    .flatMap(lane -> lane.transfers().stream())
+                    .flatMap(lane -> lane.moves().stream())
                     .map(t -> plan.chunks().chunk(t.source(), t.chunk()).rows())
                     .toList();
         }
@@ -403,7 +398,8 @@ class CopyListTest {
                                 List.of(
                                         new Block(160, List.of(512L), false),
                                         new Block(96, List.of(256L, 192L, 64L), true))));
-        CopyList list = list(plans(Algorithm.MESH_PULL, chunks), 0, cut, true);
+        CopyList list =
+                CopyList.of(plans(Algorithm.MESH_PULL, chunks, 1, Set.of()), 0, chunks, cut);
         assertEquals(4 + 3, list.flags());
         assertEquals(
                 List.of(
@@ -436,11 +432,11 @@ class CopyListTest {
     void theFirstSliceOfAChunkHasItsFlag() {
         Chunks chunks = Chunks.byRows(Shards.even(512, 2), 128, 256, 256);
         CopyList list =
-                list(
-                        plans(Algorithm.MESH_PULL, chunks),
+                CopyList.of(
+                        plans(Algorithm.MESH_PULL, chunks, 1, Set.of()),
                         1,
-                        new ArrivalCut(List.of(List.of(new Block(256, List.of(64L, 64L), false)))),
-                        true);
+                        chunks,
+                        new ArrivalCut(List.of(List.of(new Block(256, List.of(64L, 64L), false)))));
         assertEquals(
                 List.of(
                         new Copy(0, 1, 0, 0, 256, 0, 64, 0, 0, 0, List.of()),

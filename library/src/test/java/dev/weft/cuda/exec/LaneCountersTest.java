@@ -7,12 +7,13 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.weft.cuda.kernel.TileSchedule.Counter;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunks;
-import dev.weft.plan.GatherSteps;
+import dev.weft.plan.GatherRequest;
+import dev.weft.plan.GatherView;
+import dev.weft.plan.GatherView.Lane;
+import dev.weft.plan.GatherView.Move;
 import dev.weft.plan.Hosts;
-import dev.weft.plan.RankPlan;
-import dev.weft.plan.RankPlan.Lane;
-import dev.weft.plan.RankPlan.Transfer;
 import dev.weft.plan.Shards;
+import dev.weft.plan.step.StepPlan;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -33,26 +34,21 @@ class LaneCountersTest {
             long[] rows = random.longs(2 + random.nextInt(5), 0, 20).toArray();
             Chunks chunks = Chunks.byRows(Shards.of(rows), 8, 1 + random.nextInt(5), 4);
             int lanes = 1 + random.nextInt(3);
-            List<RankPlan> plans = algorithm.plans(chunks, lanes, Hosts.one(rows.length));
+            List<StepPlan> plans =
+                    algorithm.plans(new GatherRequest(chunks, lanes, Hosts.one(rows.length), 1));
             List<LaneCounters> counters =
                     plans.stream()
-                            .map(
-                                    plan ->
-                                            CopyList.of(
-                                                    GatherSteps.of(plans, 1),
-                                                    plan.rank(),
-                                                    chunks,
-                                                    null))
+                            .map(plan -> CopyList.of(plans, plan.rank(), chunks, null))
                             .map(list -> LaneCounters.of(list, rows.length, LANES))
                             .toList();
-            for (RankPlan plan : plans) {
+            for (GatherView plan : GatherView.of(plans, chunks)) {
                 assertLanes(plan, counters, chunks, "seed " + seed);
             }
         }
     }
 
     private static void assertLanes(
-            RankPlan plan, List<LaneCounters> counters, Chunks chunks, String what) {
+            GatherView plan, List<LaneCounters> counters, Chunks chunks, String what) {
         LaneCounters own = counters.get(plan.rank());
         assertEquals(plan.ranks() * LANES, own.words(), what);
         for (int c = 0; c < chunks.count(plan.rank()); c++) {
@@ -61,11 +57,11 @@ class LaneCountersTest {
         for (int l = 0; l < plan.lanes().size(); l++) {
             Lane lane = plan.lanes().get(l);
             Map<Integer, Integer> latest = new HashMap<>();
-            for (int i = 0; i < lane.transfers().size(); i++) {
-                Transfer transfer = lane.transfers().get(i);
+            for (int i = 0; i < lane.moves().size(); i++) {
+                Move transfer = lane.moves().get(i);
+                int tag = chunks.tag(transfer.source(), transfer.chunk());
                 Counter written = own.lanes().get(l).get(i);
-                assertEquals(
-                        counters.get(transfer.to()).arriving().get(transfer.tag()), written, what);
+                assertEquals(counters.get(transfer.to()).arriving().get(tag), written, what);
                 int word = written.word() - chunks.total();
                 assertTrue(word >= 0 && word < own.words(), what);
                 // Only this lane writes the word, and every value is one more.

@@ -9,10 +9,11 @@ import dev.weft.cuda.exec.DevicePeers.Raised;
 import dev.weft.cuda.kernel.RowRange;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunks;
-import dev.weft.plan.GatherSteps;
+import dev.weft.plan.GatherRequest;
+import dev.weft.plan.GatherView;
+import dev.weft.plan.GatherWriter;
 import dev.weft.plan.Hosts;
-import dev.weft.plan.PlanWriter;
-import dev.weft.plan.RankPlan;
+import dev.weft.plan.Plan;
 import dev.weft.plan.Shards;
 import dev.weft.plan.step.StepPlan;
 import dev.weft.tensor.DType;
@@ -29,7 +30,7 @@ class LaunchesTest {
     private static final long COLS = 4;
 
     /** The plans of a random ring; shards may be empty. */
-    private static List<RankPlan> plans(Random random) {
+    private static Plan plans(Random random) {
         long[] rows = new long[1 + random.nextInt(8)];
         for (int r = 0; r < rows.length; r++) {
             rows[r] = random.nextInt(5) == 0 ? 0 : 1 + random.nextInt(12);
@@ -38,36 +39,41 @@ class LaunchesTest {
         Chunks chunks =
                 Chunks.byRows(
                         Shards.of(rows), COLS, chunkRows, chunkRows * (1 + random.nextInt(2)));
-        PlanWriter ring =
+        GatherWriter ring =
                 random.nextBoolean()
                         ? Algorithm.pingPongRing()
                         : Algorithm.slicedRing(
                                 1 + random.nextInt(2), 1 + random.nextInt(2), random.nextBoolean());
-        return ring.plans(chunks, 1 + random.nextInt(3), Hosts.one(rows.length));
+        return plan(ring, chunks, 1 + random.nextInt(3));
+    }
+
+    private static Plan plan(GatherWriter writer, Chunks chunks, int lanes) {
+        Hosts hosts = Hosts.one(chunks.shards().ranks());
+        List<StepPlan> steps = writer.plans(new GatherRequest(chunks, lanes, hosts, 1));
+        return new Plan(writer, writer.cut(chunks), lanes, List.copyOf(steps));
     }
 
     /** Two programs and one lane: a shard comes in two copies, one after the other. */
-    private static List<RankPlan> tutorial(int ranks, long shardRows) {
+    private static Plan tutorial(int ranks, long shardRows) {
         Chunks chunks =
                 Chunks.byRows(
                         Shards.even(ranks * shardRows, ranks), COLS, shardRows / 2, shardRows / 2);
-        return Algorithm.slicedRing(2, 1, false).plans(chunks, 1, Hosts.one(ranks));
+        return plan(Algorithm.slicedRing(2, 1, false), chunks, 1);
     }
 
-    private static List<CopyList> lists(List<RankPlan> plans) {
-        List<StepPlan> steps = GatherSteps.of(plans, 1);
-        return plans.stream()
-                .map(plan -> CopyList.of(steps, plan.rank(), plan.chunks(), null))
+    private static List<CopyList> lists(Plan plan) {
+        return plan.steps().stream()
+                .map(own -> CopyList.of(plan.steps(), own.rank(), plan.chunks(), null))
                 .toList();
     }
 
     @Test
     void everyShardIsOneLaunchThatWaitsForAllOfIt() {
         for (long seed = 0; seed < 200; seed++) {
-            List<RankPlan> plans = plans(new Random(seed));
+            Plan plans = plans(new Random(seed));
             for (CopyList list : lists(plans)) {
-                assertEquals(plans.get(list.rank()).lanes().size(), list.lanes().size());
-                Chunks chunks = plans.getFirst().chunks();
+                assertEquals(plans.steps().get(list.rank()).movers(), list.lanes().size());
+                Chunks chunks = plans.chunks();
                 Shards shards = chunks.shards();
                 Set<Integer> sources = new HashSet<>();
                 for (Launch launch : list.launches()) {
@@ -118,13 +124,14 @@ class LaunchesTest {
     @Test
     void shardsOfManyRanksAndTwoProgramsAreMultipliedInOrder() {
         for (int ranks : new int[] {4, 5, 16}) {
-            List<RankPlan> plans = tutorial(ranks, 8);
+            Plan plans = tutorial(ranks, 8);
             for (CopyList list : lists(plans)) {
                 assertEquals(
-                        plans.get(list.rank()).consumption().stream()
-                                .map(RankPlan.RowBlock::source)
-                                .distinct()
-                                .toList(),
+                        new GatherView(plans.steps().get(list.rank()), plans.chunks())
+                                .consumption().stream()
+                                        .map(GatherView.Block::source)
+                                        .distinct()
+                                        .toList(),
                         list.launches().stream().map(Launch::source).toList());
             }
             for (long seed = 0; seed < 10; seed++) {
@@ -137,12 +144,14 @@ class LaunchesTest {
     @Test
     void productsOfAllProgramsAreTakenInTurn() {
         Chunks chunks = Chunks.byRows(Shards.even(32, 4), COLS, 2, 2);
-        List<RankPlan> plans =
-                Algorithm.byPrograms(Algorithm.RING, 2).plans(chunks, 1, Hosts.one(4));
+        Plan plans = plan(Algorithm.byPrograms(Algorithm.RING, 2), chunks, 1);
         for (CopyList list : lists(plans)) {
             assertEquals(
-                    plans.get(list.rank()).consumption().stream()
-                            .map(RankPlan.RowBlock::source)
+                    Algorithm.RING
+                            .plans(new GatherRequest(chunks, 1, Hosts.one(4), 1))
+                            .get(list.rank())
+                            .multiplications()
+                            .map(product -> Math.toIntExact(product.firstRow() / 8))
                             .toList(),
                     list.ranges().stream().map(RowRange::source).toList());
         }
@@ -160,13 +169,13 @@ class LaunchesTest {
         private final boolean inOrder;
         private int forwards;
 
-        Group(List<RankPlan> plans, Random random, String what) {
+        Group(Plan plans, Random random, String what) {
             this.random = random;
             this.what = what;
             this.lists = lists(plans);
-            Shards shards = plans.getFirst().chunks().shards();
+            Shards shards = plans.chunks().shards();
             this.layout = new DeviceLayout(shards, DType.FP16, COLS, DeviceLayout.Place.PING_PONG);
-            int ranks = plans.size();
+            int ranks = plans.steps().size();
             this.buffers = new byte[ranks][2][];
             this.raised = new boolean[ranks][lists.getFirst().flags() + ranks];
             this.nextCopy = new int[ranks][];

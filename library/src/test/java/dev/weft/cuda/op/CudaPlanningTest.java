@@ -1,6 +1,7 @@
 package dev.weft.cuda.op;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -12,10 +13,10 @@ import dev.weft.op.exec.Description;
 import dev.weft.op.exec.Description.Feature;
 import dev.weft.op.exec.EpilogueSteps;
 import dev.weft.plan.Algorithm;
-import dev.weft.plan.GatherSteps;
-import dev.weft.plan.PlanWriter;
-import dev.weft.plan.RankPlan;
+import dev.weft.plan.GatherWriter;
+import dev.weft.plan.Plan;
 import dev.weft.plan.Shards;
+import dev.weft.plan.cut.ArrivalCut;
 import dev.weft.plan.cut.Cut;
 import dev.weft.search.Candidate;
 import dev.weft.tensor.DType;
@@ -67,11 +68,11 @@ class CudaPlanningTest {
         return request.on(null, false, 1, Shards.even(8192, 4), K);
     }
 
-    private static RankPlan stagedPlan(Transport fabric, Request request) {
+    private static Plan stagedPlan(Transport fabric, Request request) {
         Shards shards = Shards.even(8192, fabric.size());
         CudaPlanning planning = request.on(fabric, true, fabric.rank(), shards, K);
         planning.agree(NO_EPILOGUE);
-        return planning.plans(request.algorithm()).get(fabric.rank());
+        return planning.plan(request.algorithm());
     }
 
     private static Request request(Algorithm algorithm, CudaEngine engine) {
@@ -79,18 +80,18 @@ class CudaPlanningTest {
     }
 
     private static CopyList list(CudaPlanning planning, Algorithm algorithm, TileShape shape) {
-        List<RankPlan> plans = planning.plans(algorithm);
-        RankPlan plan = planning.refined(plans.get(1), N, shape);
-        return CopyList.of(GatherSteps.of(plans, N), 1, plan.chunks(), plan.pacing().arrivalCut());
+        Plan plan = planning.plan(algorithm);
+        ArrivalCut cut = shape == null ? null : planning.arrivalCut(plan, N, shape);
+        return CopyList.of(plan.steps(), 1, plan.chunks(), cut);
     }
 
     @Test
     void pullingTakesWholeShardsAndCutsWhatArrivesLast() {
         CudaPlanning planning = planning(request(Algorithm.MESH_PULL, CudaEngine.GATED));
-        RankPlan plan = planning.plans(Algorithm.MESH_PULL).get(1);
+        Plan plan = planning.plan(Algorithm.MESH_PULL);
         assertEquals("mesh-pull", plan.name());
         assertEquals(4, plan.chunks().total());
-        assertEquals(1, plan.lanes().size());
+        assertEquals(1, plan.steps().get(1).movers());
         CopyList list = list(planning, Algorithm.MESH_PULL, SHAPE);
         assertTrue(list.flags() > plan.chunks().total(), list.flags() + " flags");
         assertEquals(0, list.ranges().getFirst().pieces().size());
@@ -101,16 +102,15 @@ class CudaPlanningTest {
     @Test
     void whoChoosesChunksOrSeveralStreamsGetsThem() {
         Request chunks = new Request(Algorithm.MESH_PULL, CudaEngine.GATED, 100, 0, 0, 0);
-        RankPlan plan = planning(chunks).plans(Algorithm.MESH_PULL).get(1);
+        Plan plan = planning(chunks).plan(Algorithm.MESH_PULL);
         assertEquals(100, plan.chunks().chunkRows(0));
         assertEquals(
                 plan.chunks().total(), list(planning(chunks), Algorithm.MESH_PULL, SHAPE).flags());
         Request streams = new Request(Algorithm.MESH_PULL, CudaEngine.GATED, 0, 0, 0, 2);
-        assertEquals(2, planning(streams).plans(Algorithm.MESH_PULL).get(1).lanes().size());
+        assertEquals(2, planning(streams).plan(Algorithm.MESH_PULL).steps().get(1).movers());
         Request splits = new Request(Algorithm.MESH_PULL, CudaEngine.GATED, 0, 8, 128, 0);
         assertEquals(
-                4 * 8 * (K / 128),
-                planning(splits).plans(Algorithm.MESH_PULL).get(1).chunks().total());
+                4 * 8 * (K / 128), planning(splits).plan(Algorithm.MESH_PULL).chunks().total());
     }
 
     @Test
@@ -118,7 +118,7 @@ class CudaPlanningTest {
         CudaPlanning planning =
                 request(Algorithm.MESH_PULL, CudaEngine.CUBLAS)
                         .on(null, false, 1, Shards.even(8192, 4), 2 * K);
-        RankPlan plan = planning.plans(Algorithm.MESH_PULL).get(1);
+        Plan plan = planning.plan(Algorithm.MESH_PULL);
         assertEquals(1024, plan.chunks().chunkRows(0));
         assertEquals(plan.chunks().total(), list(planning, Algorithm.MESH_PULL, null).flags());
     }
@@ -153,10 +153,9 @@ class CudaPlanningTest {
                 3,
                 Duration.ofSeconds(10),
                 fabric -> {
-                    RankPlan plan =
-                            stagedPlan(fabric, request(Algorithm.MESH_PUSH, CudaEngine.GATED));
+                    Plan plan = stagedPlan(fabric, request(Algorithm.MESH_PUSH, CudaEngine.GATED));
                     assertEquals(512, plan.chunks().chunkRows(0));
-                    assertEquals(RankPlan.Storage.GATHERED, plan.storage());
+                    assertFalse(plan.readsPeersRows());
                     List<Candidate> prices =
                             request(Algorithm.AUTO, CudaEngine.GATED)
                                     .on(fabric, true, fabric.rank(), Shards.even(8192, 3), K)
@@ -211,7 +210,7 @@ class CudaPlanningTest {
     @Test
     void whatPeersCannotReachIsRefused() {
         for (Feature feature : List.of(Feature.PING_PONG, Feature.SIDE_BY_SIDE)) {
-            PlanWriter writer =
+            GatherWriter writer =
                     feature == Feature.PING_PONG ? Algorithm.pingPongRing() : Algorithm.MESH_PULL;
             Description wanted =
                     new Description(
@@ -231,7 +230,7 @@ class CudaPlanningTest {
             CudaPlanning planning =
                     new CudaPlanning(null, false, null, 0, CudaEngine.GATED, wanted);
             IllegalArgumentException refusal =
-                    assertThrows(IllegalArgumentException.class, () -> planning.plans(writer));
+                    assertThrows(IllegalArgumentException.class, () -> planning.plan(writer));
             assertTrue(refusal.getMessage().contains("host memory"), refusal.getMessage());
         }
     }
@@ -265,7 +264,7 @@ class CudaPlanningTest {
         IllegalArgumentException refusal =
                 assertThrows(
                         IllegalArgumentException.class,
-                        () -> planning(request).plans(request.algorithm()));
+                        () -> planning(request).plan(request.algorithm()));
         assertTrue(refusal.getMessage().contains(named), refusal.getMessage());
     }
 }

@@ -152,8 +152,8 @@ class DeviceTimelineIT {
                 op.callInPlace(View.PIPELINED);
                 Timeline told = op.lastResult().timeline();
                 assertInOrder(told, before);
-                assertEquals(bytes(op.steps(), rank, true), bytes(told, rank, true));
-                assertEquals(bytes(op.steps(), rank, false), bytes(told, rank, false));
+                assertEquals(bytes(op.plan().steps(), rank, true), bytes(told, rank, true));
+                assertEquals(bytes(op.plan().steps(), rank, false), bytes(told, rank, false));
                 assertTrue(rows(told, Kind.COMPUTE) >= rows.totalRows());
                 assertRowsOfShards(told, rows);
                 if (algorithm.equals("chain")) {
@@ -163,7 +163,7 @@ class DeviceTimelineIT {
             op.callInPlace(View.COMM_ONLY);
             Timeline moved = op.lastResult().timeline();
             assertEquals(List.of(), spans(moved, Kind.COMPUTE));
-            assertEquals(bytes(op.steps(), rank, false), bytes(moved, rank, false));
+            assertEquals(bytes(op.plan().steps(), rank, false), bytes(moved, rank, false));
             op.callInPlace(View.COMPUTE_ONLY);
             Timeline product = op.lastResult().timeline();
             assertEquals(List.of(), spans(product, Kind.TRANSFER));

@@ -120,7 +120,7 @@ class OwnReductionIT {
                                         .chunkRows(100)
                                         .prepare()) {
                             assertEquals("one-by-one", op.plan().name());
-                            assertEquals(ranks, op.steps().size());
+                            assertEquals(ranks, op.plan().steps().size());
                             for (int call = 0; call < 4; call++) {
                                 fabric.barrier();
                                 SumProblem.callPoisoned(gpu, op, p.aOf(rank));

@@ -18,7 +18,7 @@ import dev.weft.fabric.World;
 import dev.weft.op.Operator.PendingCall;
 import dev.weft.op.Operator.View;
 import dev.weft.op.Timeline;
-import dev.weft.plan.RankPlan;
+import dev.weft.plan.Plan;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
@@ -149,7 +149,7 @@ class PingPongRingIT {
     /** A span for every copy and for every shard that has rows, within the call. */
     private static void assertSpans(CudaAllGatherMatmul op) {
         Timeline timeline = op.lastResult().timeline();
-        RankPlan plan = op.plan();
+        Plan plan = op.plan();
         Shards shards = plan.chunks().shards();
         List<Timeline.Span> spans =
                 timeline.tracks().stream().flatMap(track -> track.spans().stream()).toList();
@@ -161,12 +161,12 @@ class PingPongRingIT {
                         .map(Timeline.Span::source)
                         .collect(Collectors.toSet());
         Set<Integer> expected =
-                java.util.stream.IntStream.range(0, plan.ranks())
+                java.util.stream.IntStream.range(0, shards.ranks())
                         .filter(r -> shards.rows(r) > 0)
                         .boxed()
                         .collect(Collectors.toSet());
         assertEquals(expected, multiplied);
-        assertEquals(plan.lanes().size() + 1, timeline.tracks().size());
+        assertEquals(plan.steps().get(op.rank()).movers() + 1, timeline.tracks().size());
         for (Timeline.Span span : spans) {
             assertTrue(span.startNs() >= 0 && span.endNs() >= span.startNs(), span.toString());
         }

@@ -15,7 +15,8 @@ import dev.weft.op.Operator.PendingCall;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunk;
 import dev.weft.plan.Chunks;
-import dev.weft.plan.RankPlan.Transfer;
+import dev.weft.plan.GatherView;
+import dev.weft.plan.GatherView.Move;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
@@ -74,7 +75,7 @@ class SummaryCudaIT {
                             op.nextShard().upload(problem.shard(fabric.rank()), stream);
                             check.poison(op.product(0));
                             if (fabric.rank() == 1) {
-                                held.set(lastOfRankOne(op).tag());
+                                held.set(op.plan().chunks().tag(1, lastOfRankOne(op).chunk()));
                             }
                             fabric.barrier();
                             heldCall(fabric, op, golden, hold);
@@ -84,8 +85,9 @@ class SummaryCudaIT {
         }
     }
 
-    private static Transfer lastOfRankOne(CudaAllGatherMatmul op) {
-        return op.plans().get(1).lanes().getFirst().transfers().getLast();
+    private static Move lastOfRankOne(CudaAllGatherMatmul op) {
+        GatherView plan = new GatherView(op.plan().steps().get(1), op.plan().chunks());
+        return plan.lanes().getFirst().moves().getLast();
     }
 
     private static void heldCall(Fabric fabric, CudaAllGatherMatmul op, Matrix golden, Hold hold) {

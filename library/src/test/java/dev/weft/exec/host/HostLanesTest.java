@@ -14,7 +14,7 @@ import dev.weft.fabric.transport.Transport;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunk;
 import dev.weft.plan.Chunks;
-import dev.weft.plan.GatherSteps;
+import dev.weft.plan.GatherRequest;
 import dev.weft.plan.Hosts;
 import dev.weft.plan.Shards;
 import dev.weft.plan.step.Part;
@@ -53,7 +53,7 @@ class HostLanesTest {
     private static void run(Algorithm algorithm, Shards shards, Hosts hosts, long chunkCols) {
         Chunks rows = Chunks.byRows(shards, K, 4, 8);
         Chunks chunks = chunkCols > 0 ? rows.withChunkCols(chunkCols) : rows;
-        List<StepPlan> plans = GatherSteps.of(algorithm.plans(chunks, 2, hosts), 1);
+        List<StepPlan> plans = algorithm.plans(new GatherRequest(chunks, 2, hosts, 1));
         Ranks.run(
                 shards.ranks(),
                 DEADLINE,
@@ -135,7 +135,8 @@ class HostLanesTest {
     void theTransportGathersAfterAllShardsAndBeforeAllSignals() {
         Chunks chunks = Chunks.byRows(Shards.of(10, 0, 6), 8, 4, 4);
         List<StepPlan> plans =
-                List.copyOf(GatherSteps.of(Algorithm.SEQUENTIAL.plans(chunks, 1, Hosts.one(3)), 1));
+                List.copyOf(
+                        Algorithm.SEQUENTIAL.plans(new GatherRequest(chunks, 1, Hosts.one(3), 1)));
         Ranks.run(3, DEADLINE, fabric -> gatherByTransport(Transport.of(fabric), plans, chunks));
     }
 

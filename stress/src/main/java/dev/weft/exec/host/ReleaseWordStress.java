@@ -8,7 +8,7 @@ import dev.weft.fabric.transport.Awaited;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunks;
-import dev.weft.plan.GatherSteps;
+import dev.weft.plan.GatherRequest;
 import dev.weft.plan.Hosts;
 import dev.weft.plan.Shards;
 import dev.weft.plan.step.Signal;
@@ -74,7 +74,8 @@ public class ReleaseWordStress {
 
         static StepMemory of(Transport fabric) {
             Chunks chunks = Chunks.byRows(Shards.even(4, 2), 1, 2, 2);
-            List<StepPlan> plans = GatherSteps.of(Algorithm.RING.plans(chunks, 1, Hosts.one(2)), 1);
+            List<StepPlan> plans =
+                    Algorithm.RING.plans(new GatherRequest(chunks, 1, Hosts.one(2), 1));
             return new StepMemory(fabric, plans.get(fabric.rank()), DType.FP32, null, null);
         }
     }
@@ -109,7 +110,7 @@ public class ReleaseWordStress {
     }
 
     private static MemorySegment buffer() {
-        return MEMORY.get(1).matrix(1, GatherSteps.GATHERED, 0).data();
+        return MEMORY.get(1).matrix(1, GatherRequest.GATHERED, 0).data();
     }
 
     /** Both signals have word 0. */

@@ -10,7 +10,7 @@ import dev.weft.fabric.transport.Transport;
 import dev.weft.op.Operator.View;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunks;
-import dev.weft.plan.GatherSteps;
+import dev.weft.plan.GatherRequest;
 import dev.weft.plan.Hosts;
 import dev.weft.plan.Shards;
 import dev.weft.plan.step.Signal;
@@ -71,7 +71,7 @@ public class StagedGatherStress {
         static Rank of(Transport fabric) {
             Chunks chunks = Chunks.byRows(Shards.of(1, 1), 1, 1, 1);
             List<StepPlan> plans =
-                    GatherSteps.of(Algorithm.SEQUENTIAL.plans(chunks, 1, Hosts.one(2)), 1);
+                    Algorithm.SEQUENTIAL.plans(new GatherRequest(chunks, 1, Hosts.one(2), 1));
             StepPlan plan = plans.get(fabric.rank());
             StepMemory memory = new StepMemory(fabric, plan, DType.FP32, null, null);
             RowNames names = new RowNames(chunks);
@@ -84,7 +84,7 @@ public class StagedGatherStress {
             return new Rank(
                     fabric,
                     call,
-                    new GatherWorker(gather, GatherSteps.GATHERED, chunks.shards(), call),
+                    new GatherWorker(gather, GatherRequest.GATHERED, chunks.shards(), call),
                     plans.stream()
                             .map(one -> one.workers().getFirst().steps().getFirst().signal())
                             .toList());
@@ -124,7 +124,7 @@ public class StagedGatherStress {
         /** What has come to a rank from the other one. */
         private int gathered(int rank, int number) {
             return call.memory
-                    .matrix(rank, GatherSteps.GATHERED, number)
+                    .matrix(rank, GatherRequest.GATHERED, number)
                     .data()
                     .get(ValueLayout.JAVA_INT, (1 - rank) * (long) Integer.BYTES);
         }
