@@ -44,6 +44,7 @@ public abstract class MemoryFabric implements Transport, World.Rank {
 
     private static final int MAX_RANKS = 4096;
 
+    private static final WordWaiter WAITER = WordWaiter.best();
     private static final WordWaiter HEAP_WAITER = new WordWaiter.ParkingWaiter();
 
     /** How often to check that peers are alive, which costs a system call for each process. */
@@ -76,7 +77,6 @@ public abstract class MemoryFabric implements Transport, World.Rank {
     public final Health health;
     private final int rank;
     private final MemoryRegion control;
-    private final WordWaiter waiter = WordWaiter.best();
     private final Awaited[] entered;
     private int collectives;
     private int allocations;
@@ -275,7 +275,7 @@ public abstract class MemoryFabric implements Transport, World.Rank {
 
     /** Futexes do not work for words on the Java heap. */
     private WordWaiter waiter(MemorySegment words) {
-        return words.isNative() ? waiter : HEAP_WAITER;
+        return words.isNative() ? WAITER : HEAP_WAITER;
     }
 
     /** Sends a signal to a rank on another host. */

@@ -19,25 +19,14 @@ interface WordWaiter {
 
     /** Futexes if the machine has them, otherwise polling, which is reported once. */
     static WordWaiter best() {
-        return Best.WAITER;
-    }
-
-    /** Holds the choice, which is made once per process. */
-    final class Best {
-        private static final WordWaiter WAITER = choose();
-
-        private Best() {}
-
-        private static WordWaiter choose() {
-            if (Futex.unavailable().isEmpty()) {
-                return new FutexWaiter();
-            }
-            Fallback.report(
-                    "polling instead of futexes",
-                    "%s; allow native access with --enable-native-access=dev.weft (or ALL-UNNAMED)"
-                            .formatted(Futex.unavailable().get()));
-            return new ParkingWaiter();
+        if (Futex.unavailable().isEmpty()) {
+            return new FutexWaiter();
         }
+        Fallback.report(
+                "polling instead of futexes",
+                "%s; allow native access with --enable-native-access=dev.weft (or ALL-UNNAMED)"
+                        .formatted(Futex.unavailable().get()));
+        return new ParkingWaiter();
     }
 
     /** Waits by futex: compares and blocks in the kernel. */
