@@ -1,10 +1,9 @@
 package dev.weft.stress;
 
+import dev.weft.bench.peers.Mpi;
 import dev.weft.files.Folders;
-import java.io.File;
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -77,27 +76,18 @@ final class MpirunRanks {
     }
 
     private static Optional<String> find() {
-        for (String name : List.of("mpirun.openmpi", "mpirun")) {
-            for (String bin : System.getenv("PATH").split(File.pathSeparator)) {
-                Path program = Path.of(bin, name);
-                if (Files.isExecutable(program) && isOpenMpi(program)) {
-                    return Optional.of(program.toString());
-                }
-            }
-        }
-        return Optional.empty();
-    }
-
-    private static boolean isOpenMpi(Path program) {
         try {
-            Process process =
-                    new ProcessBuilder(program.toString(), "--version")
-                            .redirectErrorStream(true)
-                            .start();
-            return new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8)
-                    .contains("Open MPI");
+            Path folder = Files.createTempDirectory("weft-mpirun");
+            try {
+                return Mpi.startAnyway(Mpi.Implementation.OPEN_MPI, folder).map(List::getFirst);
+            } finally {
+                Folders.delete(folder);
+            }
         } catch (IOException e) {
-            return false;
+            throw new UncheckedIOException("cannot look for mpirun: " + e.getMessage(), e);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            return Optional.empty();
         }
     }
 }

@@ -60,25 +60,8 @@ record RankEnd(
         return of(rank, how, failure.getClass().getSimpleName(), peer, afterMs, line);
     }
 
-    /** For {@link #parse}. */
-    String words() {
-        return how == How.RIGHT
-                ? "right %d %d %d".formatted(tally.calls(), tally.sums(), tally.bytes())
-                : how.label() + " " + error + " " + peer + " " + message;
-    }
-
-    static RankEnd parse(int rank, String words, long afterMs) {
-        if (words.startsWith("right ")) {
-            String[] numbers = words.split(" ");
-            return right(
-                    rank,
-                    new Workload.Tally(
-                            Long.parseLong(numbers[1]),
-                            Long.parseLong(numbers[2]),
-                            Long.parseLong(numbers[3])));
-        }
-        String[] parts = words.split(" ", 4);
-        How how = How.valueOf(parts[0].toUpperCase(Locale.ROOT));
-        return of(rank, how, parts[1], Integer.parseInt(parts[2]), afterMs, parts[3]);
+    /** A copy of a rank's own words, by whoever knows when the fault happened. */
+    RankEnd after(long ms) {
+        return new RankEnd(rank, how, error, peer, how == How.RIGHT ? 0 : ms, message, tally);
     }
 }

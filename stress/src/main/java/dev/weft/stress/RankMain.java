@@ -1,5 +1,6 @@
 package dev.weft.stress;
 
+import dev.weft.cli.message.RankLines;
 import dev.weft.fabric.World;
 import dev.weft.ffi.MpiEnvironment;
 import java.nio.file.Path;
@@ -8,12 +9,21 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * One rank of a case, in a process of its own. It says on standard output, in lines that start with
- * {@link #SAYS} and its number, who it is, when its fault happens and how it ends.
+ * One rank of a case, in a process of its own. It says on standard output, as {@link RankLines},
+ * who it is, when its fault happens and how it ends.
  */
 final class RankMain {
 
-    static final String SAYS = "weft-stress ";
+    /** All that a rank says. */
+    static final List<Class<? extends Record>> MESSAGES =
+            List.of(Started.class, FaultAt.class, ThrownAt.class, RankEnd.class);
+
+    record Started(long pid) {}
+
+    record FaultAt(long ms) {}
+
+    /** When its error was thrown: leaving MPI afterwards may take a while. */
+    record ThrownAt(long ms) {}
 
     private final Case run;
     private final int rank;
@@ -50,19 +60,19 @@ final class RankMain {
     }
 
     private int live() {
-        say("pid " + ProcessHandle.current().pid());
+        say(new Started(ProcessHandle.current().pid()));
         RankEnd end;
         try {
             end = RankEnd.right(rank, work());
         } catch (RuntimeException | Error e) {
             end = RankEnd.of(rank, e, 0);
         }
-        say(end.words());
+        say(end);
         return end.how() == RankEnd.How.RIGHT ? 0 : 1;
     }
 
     private Workload.Tally work() {
-        Runnable atFault = () -> say("fault " + System.currentTimeMillis());
+        Runnable atFault = () -> say(new FaultAt(System.currentTimeMillis()));
         Injector injector = new Injector(run, rank, Injector.BY_SIGNAL, atFault);
         if (run.launcher().isMpi()) {
             // Of processes that share a folder it comes from outside, once they are half-way.
@@ -75,12 +85,11 @@ final class RankMain {
         }
     }
 
-    /** An error's time is that of its throw: leaving MPI afterwards may take a while. */
     private Workload.Tally work(World world, Injector injector) {
         try {
             return world.call(new Workload(run, injector)::on).getFirst();
         } catch (RuntimeException | Error e) {
-            say("throws " + System.currentTimeMillis());
+            say(new ThrownAt(System.currentTimeMillis()));
             throw e;
         }
     }
@@ -92,8 +101,8 @@ final class RankMain {
     }
 
     /** One write, so that lines of ranks that share an output stay whole. */
-    private void say(String what) {
-        System.out.print(SAYS + rank + " " + what + "\n");
+    private void say(Record message) {
+        System.out.print(String.join("\n", RankLines.of(rank, message)) + "\n");
         System.out.flush();
     }
 }

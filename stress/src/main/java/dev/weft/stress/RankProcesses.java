@@ -1,5 +1,6 @@
 package dev.weft.stress;
 
+import dev.weft.cli.message.RankLines;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.util.ArrayList;
@@ -23,8 +24,8 @@ final class RankProcesses implements AutoCloseable {
         volatile long faultMs;
         volatile long throwsMs;
 
-        /** The words of its end, or null. */
-        volatile String end;
+        /** How it ended, or null. */
+        volatile RankEnd end;
 
         boolean isAlive() {
             return pid > 0 && ProcessHandle.of(pid).filter(ProcessHandle::isAlive).isPresent();
@@ -50,13 +51,10 @@ final class RankProcesses implements AutoCloseable {
         }
 
         private void read() {
+            RankLines messages = new RankLines(RankMain.MESSAGES, this::hear);
             try (BufferedReader lines = process.inputReader()) {
                 for (String line = lines.readLine(); line != null; line = lines.readLine()) {
-                    // A launcher may put something of its own in front.
-                    int at = line.indexOf(RankMain.SAYS);
-                    if (at >= 0) {
-                        hear(line.substring(at + RankMain.SAYS.length()));
-                    } else if (others.size() < OTHER_LINES) {
+                    if (!messages.take(line) && others.size() < OTHER_LINES) {
                         others.add(line);
                     }
                 }
@@ -65,19 +63,19 @@ final class RankProcesses implements AutoCloseable {
             }
         }
 
-        private void hear(String said) {
-            String[] parts = said.split(" ", 3);
-            Words of = of(Integer.parseInt(parts[0]));
-            switch (parts[1]) {
-                case "pid" -> of.pid = Long.parseLong(parts[2]);
-                case "fault" -> of.faultMs = Long.parseLong(parts[2]);
-                case "throws" -> of.throwsMs = Long.parseLong(parts[2]);
-                default -> {
-                    if (of.throwsMs == 0) {
-                        of.throwsMs = System.currentTimeMillis();
-                    }
-                    of.end = parts[1] + " " + parts[2];
+        private void hear(int rank, Record said) {
+            Words of = of(rank);
+            if (said instanceof RankMain.Started started) {
+                of.pid = started.pid();
+            } else if (said instanceof RankMain.FaultAt fault) {
+                of.faultMs = fault.ms();
+            } else if (said instanceof RankMain.ThrownAt thrown) {
+                of.throwsMs = thrown.ms();
+            } else {
+                if (of.throwsMs == 0) {
+                    of.throwsMs = System.currentTimeMillis();
                 }
+                of.end = (RankEnd) said;
             }
         }
 
@@ -200,7 +198,7 @@ final class RankProcesses implements AutoCloseable {
             RankEnd.How how = gone ? RankEnd.How.DIED : RankEnd.How.HUNG;
             return RankEnd.of(rank, how, "", -1, 0, outputs[rank].others());
         }
-        return RankEnd.parse(rank, words.end, words.throwsMs - faultMs());
+        return words.end.after(words.throwsMs - faultMs());
     }
 
     /** Processes that do not end by themselves, but for one that cannot. */

@@ -13,18 +13,10 @@ import java.util.List;
  * thread.
  *
  * @param folder where inputs and records go
- * @param rows M of the product
- * @param inner K of the product
  * @param workersPerRank threads of each rank that multiply
  */
 record OverlapRuns(
-        Path folder,
-        long rows,
-        long inner,
-        int ranks,
-        int workersPerRank,
-        int warmup,
-        int iterations) {
+        Path folder, long m, long k, int ranks, int workersPerRank, int warmup, int iterations) {
 
     private static final Duration LIMIT = Duration.ofMinutes(5);
     private static final long ELEMENT_BYTES = Float.BYTES;
@@ -34,7 +26,7 @@ record OverlapRuns(
      */
     RunRecord run(String algorithm, String launcher, long columns, String... more)
             throws IOException, InterruptedException {
-        String shape = "-n %d --gm %d --gk %d --gn %d".formatted(ranks, rows, inner, columns);
+        String shape = "-n %d --gm %d --gk %d --gn %d".formatted(ranks, m, k, columns);
         String how =
                 "--dtype fp32 --algorithm %s --launcher %s --compute-blocks %d --warmup %d --iterations %d"
                         .formatted(algorithm, launcher, workersPerRank, warmup, iterations);
@@ -50,7 +42,7 @@ record OverlapRuns(
 
     /** Bytes of A, on all ranks together. */
     long matrixBytes() {
-        return rows * inner * ELEMENT_BYTES;
+        return m * k * ELEMENT_BYTES;
     }
 
     /**
@@ -61,11 +53,11 @@ record OverlapRuns(
     }
 
     long chunkBytes(RunRecord run) {
-        return run.ranks().getFirst().chunkRows() * inner * ELEMENT_BYTES;
+        return run.ranks().getFirst().chunkRows() * k * ELEMENT_BYTES;
     }
 
     String describe(String algorithm, String launcher, long columns) {
         return "%s, %d ranks as %s, %d x %d x %d fp32"
-                .formatted(algorithm, ranks, launcher, rows, inner, columns);
+                .formatted(algorithm, ranks, launcher, m, k, columns);
     }
 }

@@ -85,12 +85,12 @@ final class WeftRanks implements AutoCloseable {
         Matrix a = operands.a();
         int rank = fabric.rank();
         Shards rows = Shards.even(a.rows(), fabric.size());
-        Shards inner = Shards.even(a.cols(), fabric.size());
-        Matrix own = a.block(0, a.rows(), inner.firstRow(rank), inner.rows(rank));
+        Shards kParts = Shards.even(a.cols(), fabric.size());
+        Matrix own = a.block(0, a.rows(), kParts.firstRow(rank), kParts.rows(rank));
         var builder = all ? MatmulAllReduce.on(fabric) : MatmulReduceScatter.on(fabric);
         return inPlace(
-                builder.a(rows, inner, a.dtype())
-                        .b(part(operands.b(), inner, rank))
+                builder.a(rows, kParts, a.dtype())
+                        .b(part(operands.b(), kParts, rank))
                         .output(DType.FP32)
                         .order(order)
                         .computeWorkers(1)

@@ -15,10 +15,10 @@ import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.util.Optional;
 
-/** Inputs of 16 bits, random and never zero. */
-final class GpuData extends GpuOperands {
+/** Inputs of 16 bits, random and never zero. Used by one thread. */
+class GpuData extends GpuOperands {
 
-    static final long B_SEED = 1_000_003;
+    private static final long B_SEED = 1_000_003;
 
     private final DeviceMatrix a;
     private final DeviceMatrix b;

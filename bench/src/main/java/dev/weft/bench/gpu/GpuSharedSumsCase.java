@@ -51,7 +51,7 @@ final class GpuSharedSumsCase {
             int number = fabric.rank();
             CudaMatmulReduce operator =
                     CudaMatmulReduce.on(fabric, bench.gpu(), all)
-                            .a(data.rows(), data.inner(), data.b().dtype())
+                            .a(data.shards, data.kParts(), data.b().dtype())
                             .b(data.b(number), false)
                             .output(data.b().dtype())
                             .prepare();
@@ -79,8 +79,8 @@ final class GpuSharedSumsCase {
     }
 
     private static BenchRow measured(GpuBench bench, int ranks) {
-        Shards inner = Shards.even(ranks * K, ranks);
-        try (GpuSumsData data = new GpuSumsData(bench, DType.BF16, M, inner, N);
+        Shards kParts = Shards.even(ranks * K, ranks);
+        try (GpuSumsData data = new GpuSumsData(bench, DType.BF16, M, kParts, N);
                 Resources opened = new Resources()) {
             data.refill(SEED);
             CudaAllGatherMatmul whole = opened.add(data.whole(DType.BF16));
@@ -143,7 +143,7 @@ final class GpuSharedSumsCase {
             DeviceMatrix expected,
             List<BenchRow.Check> checks) {
         boolean all = what.equals(ALL);
-        int count = data.rows().ranks();
+        int count = data.shards.ranks();
         try (GpuRanks<Rank> ranks =
                 new GpuRanks<>(bench, count, fabric -> Rank.of(bench, data, all, fabric))) {
             Map<String, Samples> times =

@@ -141,13 +141,13 @@ final class GpuSumsCase {
         checks.add(
                 GpuJudge.within(
                         "result", bench.check().product(own, data.b(), false, op.product(0))));
-        long from = row.isChain() ? 0 : data.inner().firstRow(data.last());
+        long from = row.isChain() ? 0 : data.kParts().firstRow(data.last());
         try (Resources opened = new Resources()) {
             CudaAllGatherMatmul sums =
-                    opened.add(data.alone(from, data.inner().totalRows(), DType.FP32));
+                    opened.add(data.alone(from, data.kParts().totalRows(), DType.FP32));
             DeviceMatrix here = GpuOperands.matrix(opened, DType.FP32, sent.rows(), N);
             here.upload(sent, bench.stream());
-            DeviceMatrix expected = sums.product(0).rows(0, data.rows().firstRow(data.last()));
+            DeviceMatrix expected = sums.product(0).rows(0, data.shards.firstRow(data.last()));
             checks.add(GpuJudge.sameBits(bench, "sums that go", here, expected));
         }
         if (row.isChain()) {

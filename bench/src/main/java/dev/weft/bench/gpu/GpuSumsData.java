@@ -1,6 +1,5 @@
 package dev.weft.bench.gpu;
 
-import dev.weft.bench.measure.Resources;
 import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.op.CudaAllGatherMatmul;
 import dev.weft.cuda.op.CudaMatmulReduce;
@@ -14,28 +13,19 @@ import java.util.stream.LongStream;
  * The inputs of one product that is summed over ranks: all of A and B on the device, random and
  * never zero. Used by one thread.
  */
-final class GpuSumsData implements AutoCloseable {
+final class GpuSumsData extends GpuData {
 
     /** Columns of A of every rank that does not run. */
     private static final long OTHERS_K = 64;
 
-    private final GpuBench bench;
-    private final Resources opened = new Resources();
-    private final Shards rows;
-    private final Shards inner;
-    private final DeviceMatrix a;
-    private final DeviceMatrix b;
+    private final Shards kParts;
 
     /**
-     * @param inner who has which columns of A
+     * @param kParts who has which columns of A
      */
-    GpuSumsData(GpuBench bench, DType type, long m, Shards inner, long n) {
-        this.bench = bench;
-        this.rows = Shards.even(m, inner.ranks());
-        this.inner = inner;
-        this.a = GpuOperands.matrix(opened, type, m, inner.totalRows());
-        this.b = GpuOperands.matrix(opened, type, inner.totalRows(), n);
-        bench.check().fillNormal(b, GpuData.B_SEED, 1f);
+    GpuSumsData(GpuBench bench, DType type, long m, Shards kParts, long n) {
+        super(bench, type, Shards.even(m, kParts.ranks()), kParts.totalRows(), n);
+        this.kParts = kParts;
     }
 
     /**
@@ -47,52 +37,36 @@ final class GpuSumsData implements AutoCloseable {
                 LongStream.range(0, ranks).map(r -> r < ranks - 1 ? OTHERS_K : k).toArray());
     }
 
-    /** Other values of A; operators keep what they have. */
-    void refill(long seed) {
-        bench.check().fillNormal(a, seed, 1f);
-    }
-
-    DeviceMatrix a() {
-        return a;
-    }
-
-    DeviceMatrix b() {
-        return b;
-    }
-
-    Shards rows() {
-        return rows;
-    }
-
-    Shards inner() {
-        return inner;
+    Shards kParts() {
+        return kParts;
     }
 
     int last() {
-        return inner.ranks() - 1;
+        return kParts.ranks() - 1;
     }
 
     private DeviceMatrix columns(long from, long to) {
-        return new DeviceMatrix(a.at(0, from), a.dtype(), a.rows(), to - from, a.rowPitch());
+        return new DeviceMatrix(
+                a().at(0, from), a().dtype(), a().rows(), to - from, a().rowPitch());
     }
 
     /** A of one rank. */
     DeviceMatrix input(int rank) {
-        return columns(inner.firstRow(rank), inner.firstRow(rank) + inner.rows(rank));
+        return columns(kParts.firstRow(rank), kParts.firstRow(rank) + kParts.rows(rank));
     }
 
     /** B of one rank. */
     DeviceMatrix b(int rank) {
-        return b.rows(inner.firstRow(rank), inner.rows(rank));
+        return b().rows(kParts.firstRow(rank), kParts.rows(rank));
     }
 
     /** The last rank's operator, prepared, with what its peers send and its A in place. */
     CudaMatmulReduce operator(Reduction reduction) {
         CudaMatmulReduce operator =
                 CudaMatmulReduce.withHostPeers(bench.gpu(), last(), false)
-                        .a(rows, inner, a.dtype())
+                        .a(shards, kParts, a().dtype())
                         .b(b(last()), false)
-                        .output(a.dtype())
+                        .output(a().dtype())
                         .algorithm(reduction)
                         .deadline(GpuBench.DEADLINE)
                         .prepare();
@@ -103,9 +77,9 @@ final class GpuSumsData implements AutoCloseable {
     /** From now on every call finds these values. */
     void place(CudaMatmulReduce operator) {
         operator.incoming(0, Reduction.PARTIAL)
-                .ifPresent(to -> product(0, inner.firstRow(last()), to));
+                .ifPresent(to -> product(0, kParts.firstRow(last()), to));
         for (int r = 0; r < last(); r++) {
-            long first = inner.firstRow(r);
+            long first = kParts.firstRow(r);
             operator.incoming(0, Reduction.slotOf(r))
                     .ifPresent(to -> product(first, first + OTHERS_K, to));
         }
@@ -125,8 +99,8 @@ final class GpuSumsData implements AutoCloseable {
     CudaAllGatherMatmul alone(long from, long to, DType out) {
         CudaAllGatherMatmul alone =
                 CudaAllGatherMatmul.withHostPeers(bench.gpu(), 0)
-                        .a(Shards.of(a.rows()), a.dtype())
-                        .b(b.rows(from, to - from), false)
+                        .a(Shards.of(a().rows()), a().dtype())
+                        .b(b().rows(from, to - from), false)
                         .output(out)
                         .deadline(GpuBench.DEADLINE)
                         .prepare();
@@ -136,16 +110,11 @@ final class GpuSumsData implements AutoCloseable {
 
     /** What one rank makes of all of A and B. */
     CudaAllGatherMatmul whole(DType out) {
-        return alone(0, inner.totalRows(), out);
+        return alone(0, kParts.totalRows(), out);
     }
 
     /** The rows of C that a rank gets. */
     DeviceMatrix ownRows(DeviceMatrix c, int rank) {
-        return c.rows(rows.firstRow(rank), rows.rows(rank));
-    }
-
-    @Override
-    public void close() {
-        opened.close();
+        return c.rows(shards.firstRow(rank), shards.rows(rank));
     }
 }

@@ -23,33 +23,22 @@ import java.time.Duration;
 import java.util.List;
 
 /**
- * What all ranks do, wherever they run and whoever started them. One process gets their results:
- * the command, or the first rank.
- *
- * @param file the file in which ranks that the command started report to it
- * @param <R> what a rank finds
+ * What all ranks of a command do, wherever they run and whoever started them. One process gets
+ * their results: the command, or the first rank.
  */
-record RankJob<R extends Record>(
-        LauncherOptions launch, RankFile<R> file, Duration deadline, boolean quiet, Job<R> job) {
+record RankJob(SourceCommand<?> command) {
 
-    /** What is done. */
-    interface Job<R> {
+    /** The file in which ranks that the command started report to it. */
+    static final RankFile<SourceReport> REPORT =
+            new RankFile<>("WEFT_REPORT", "report", SourceReport.class, Integer.MAX_VALUE);
 
-        /** Prepares the part of this process's ranks, one of {@code ranks} or all of them. */
-        Part<R> prepare(int ranks, Arena arena);
-
-        /** Prints what the ranks found, by rank, and returns the exit code. */
-        int finish(Hosts hosts, List<R> found) throws IOException;
-    }
-
-    /** What one rank does; any rank's thread may call it. */
-    interface Part<R> {
-        R run(Fabric world, Progress progress) throws IOException;
+    private Duration deadline() {
+        return command.deadline.value;
     }
 
     /** Whether this process is a rank that the command, 'weft launch' or torchrun started. */
     boolean joins() {
-        return launch.isJoined() || file.isAskedFor();
+        return command.launch.isJoined() || REPORT.isAskedFor();
     }
 
     /**
@@ -61,37 +50,38 @@ record RankJob<R extends Record>(
                 return world.call(this::asRank).getFirst();
             }
         }
+        LauncherOptions launch = command.launch;
         return switch (launch.startOrJoin()) {
             case THREADS -> runThreads(ranks);
             case PROCESSES -> {
-                Progress progress = Progress.forTerminal(quiet);
-                yield job.finish(
+                Progress progress = Progress.forTerminal(command.quiet);
+                yield command.finish(
                         Hosts.one(ranks),
-                        new ProcessLauncher<>(arguments, ranks, deadline, file, null, progress)
+                        new ProcessLauncher<>(arguments, ranks, deadline(), REPORT, null, progress)
                                 .run());
             }
             case MPI -> {
                 if (MpiEnvironment.current().launched()) {
-                    yield MpiRank.call(deadline, this::asRank);
+                    yield MpiRank.call(deadline(), this::asRank);
                 }
-                MpiCommandLine command =
+                MpiCommandLine mpirun =
                         MpiCommandLine.ofWeft(launch.hostfile, launch.mpiArgs, ranks, arguments);
-                yield new MpiStart(command, ranks, deadline, out).run();
+                yield new MpiStart(mpirun, ranks, deadline(), out).run();
             }
         };
     }
 
     private int runThreads(int ranks) throws IOException {
-        Progress progress = Progress.forTerminal(quiet);
-        List<R> found;
+        Progress progress = Progress.forTerminal(command.quiet);
+        List<SourceReport> found;
         try (Arena arena = Arena.ofShared();
-                World world = World.threads(ranks, deadline)) {
-            Part<R> part = job.prepare(ranks, arena);
+                World world = World.threads(ranks, deadline())) {
+            SourceRun part = command.prepare(ranks, arena);
             found = world.call(fabric -> part.run(fabric, progress.ofRank(fabric.rank())));
         } finally {
             progress.end();
         }
-        return job.finish(Hosts.one(ranks), found);
+        return command.finish(Hosts.one(ranks), found);
     }
 
     /** A rank that is a process; the exit code is the same on all. */
@@ -100,27 +90,27 @@ record RankJob<R extends Record>(
         Progress progress =
                 ProgressFile.isAskedFor()
                         ? ProgressFile.ofRank(rank)
-                        : Progress.forTerminal(quiet).ofRank(rank);
-        R found;
+                        : Progress.forTerminal(command.quiet).ofRank(rank);
+        SourceReport found;
         try (Arena arena = Arena.ofShared()) {
-            found = job.prepare(world.size(), arena).run(world, progress);
+            found = command.prepare(world.size(), arena).run(world, progress);
         } catch (UsageException | IllegalArgumentException e) {
             // If all refuse alike, only one reports it.
-            if (rank > 0 && !file.isAskedFor()) {
+            if (rank > 0 && !REPORT.isAskedFor()) {
                 return ExitCode.USAGE;
             }
             throw e;
         } finally {
             progress.end();
         }
-        if (file.isAskedFor()) {
-            file.write(found);
+        if (REPORT.isAskedFor()) {
+            REPORT.write(found);
             return 0;
         }
-        List<R> all = Collected.atFirst(world, found);
+        List<SourceReport> all = Collected.atFirst(world, found);
         int code = 0;
         if (rank == 0) {
-            code = Heartbeat.during(world, () -> job.finish(world.hosts(), all));
+            code = Heartbeat.during(world, () -> command.finish(world.hosts(), all));
             MpiRank.tellExit(code);
         }
         return (int) world.exchange(code)[0];

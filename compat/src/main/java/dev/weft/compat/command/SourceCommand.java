@@ -8,7 +8,6 @@ import dev.weft.cli.console.UsageException;
 import dev.weft.cli.console.WeftCommand;
 import dev.weft.cli.data.CommandFiles;
 import dev.weft.cli.data.Room;
-import dev.weft.cli.message.RankFile;
 import dev.weft.cli.options.DeadlineOption;
 import dev.weft.cli.options.ExecutionSpec;
 import dev.weft.cli.options.ExecutionSpec.Launcher;
@@ -55,11 +54,7 @@ import picocli.CommandLine.Option;
  *
  * @param <R> what the options describe
  */
-abstract class SourceCommand<R extends SourceRun> extends WeftCommand
-        implements RankJob.Job<SourceReport>, AddOnCommand {
-
-    private static final RankFile<SourceReport> REPORT =
-            new RankFile<>("WEFT_REPORT", "report", SourceReport.class, Integer.MAX_VALUE);
+abstract class SourceCommand<R extends SourceRun> extends WeftCommand implements AddOnCommand {
 
     private static final String RANKS = "--n-ranks";
 
@@ -185,7 +180,7 @@ abstract class SourceCommand<R extends SourceRun> extends WeftCommand
     public final Integer call() throws IOException {
         MpiEnvironment mpi = MpiEnvironment.current();
         int mpiRank = mpi.rank().orElse(0);
-        RankJob<SourceReport> job = new RankJob<>(launch, REPORT, deadline.value, quiet, this);
+        RankJob job = new RankJob(this);
         int count;
         try (Arena arena = Arena.ofShared()) {
             mode.check(spec);
@@ -199,10 +194,10 @@ abstract class SourceCommand<R extends SourceRun> extends WeftCommand
                 if (!mode.simulated() && !byMpi) {
                     Room.checkMemory(run.leastBytes());
                 }
-            } else if (!REPORT.isAskedFor()) {
+            } else if (!RankJob.REPORT.isAskedFor()) {
                 DeadlineOption.refuseJoined(spec);
             }
-            if (mpiRank == 0 && !REPORT.isAskedFor()) {
+            if (mpiRank == 0 && !RankJob.REPORT.isAskedFor()) {
                 openOutputs();
             }
             if (mode.machine != null) {
@@ -225,10 +220,10 @@ abstract class SourceCommand<R extends SourceRun> extends WeftCommand
         return job.start(count, arguments(), out());
     }
 
-    @Override
-    public final RankJob.Part<SourceReport> prepare(int count, Arena arena) {
+    /** Prepares the part of this process's ranks, one of {@code count} or all of them. */
+    final R prepare(int count, Arena arena) {
         run = run(ranks(OptionalInt.of(count)), arena);
-        return run::run;
+        return run;
     }
 
     private void openOutputs() {
@@ -243,8 +238,8 @@ abstract class SourceCommand<R extends SourceRun> extends WeftCommand
         console = new Console(out(), quiet || json.toStandardOutput());
     }
 
-    @Override
-    public final int finish(Hosts hosts, List<SourceReport> all) throws IOException {
+    /** Prints what the ranks found, by rank, and returns the exit code. */
+    final int finish(Hosts hosts, List<SourceReport> all) throws IOException {
         List<SourceReport> found =
                 all.stream().filter(report -> !run.sitsOut(report.rank())).toList();
         ExecutionSpec execution =
