@@ -1,5 +1,7 @@
 package dev.weft.cli.console;
 
+import java.util.function.Supplier;
+
 /** Input that cannot be used: one line that says what was wrong and what is expected. */
 public final class UsageException extends RuntimeException {
 
@@ -10,6 +12,19 @@ public final class UsageException extends RuntimeException {
      */
     public UsageException(String message, Object... values) {
         super(values.length == 0 ? message : message.formatted(values));
+    }
+
+    /**
+     * What the supplier makes of the input.
+     *
+     * @param prefix precedes the reason why the input is refused
+     */
+    public static <T> T checked(String prefix, Supplier<T> supplier) {
+        try {
+            return supplier.get();
+        } catch (IllegalArgumentException e) {
+            throw new UsageException(prefix + e.getMessage());
+        }
     }
 
     /** Throws one if the input is wrong. */

@@ -296,12 +296,9 @@ public final class ExecutionOptions {
         if (epilogue == null) {
             return null;
         }
-        try {
-            // What it adds is created later.
-            Epilogue.parse(epilogue, () -> null, () -> null);
-        } catch (IllegalArgumentException e) {
-            throw new UsageException("--epilogue: %s", e.getMessage());
-        }
+        // What it adds is created later.
+        UsageException.checked(
+                "--epilogue: ", () -> Epilogue.parse(epilogue, () -> null, () -> null));
         refuseIf(
                 engine.equals(cuda ? "cublas" : "openblas"),
                 "--epilogue %s with --engine %s, which promises no bits: results are verified by"

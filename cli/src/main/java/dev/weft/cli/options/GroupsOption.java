@@ -4,6 +4,7 @@ import static dev.weft.process.SafeText.excerpt;
 
 import dev.weft.cli.console.UsageException;
 import dev.weft.fabric.ReplicaGroups;
+import java.util.function.UnaryOperator;
 import picocli.CommandLine.Option;
 
 /** Which ranks of a world gather together. */
@@ -27,19 +28,13 @@ public final class GroupsOption {
 
     /** The number of groups, before it is known how many ranks there are. */
     public int count() {
-        return lists == null ? Math.max(1, value) : parsed().count();
+        return lists == null ? Math.max(1, value) : parsed(groups -> groups).count();
     }
 
-    private ReplicaGroups parsed() {
-        try {
-            return ReplicaGroups.parse(lists);
-        } catch (IllegalArgumentException e) {
-            throw refused(e);
-        }
-    }
-
-    private UsageException refused(IllegalArgumentException e) {
-        return new UsageException("--replica-groups %s: %s", excerpt(lists), e.getMessage());
+    private ReplicaGroups parsed(UnaryOperator<ReplicaGroups> check) {
+        return UsageException.checked(
+                "--replica-groups " + excerpt(lists) + ": ",
+                () -> check.apply(ReplicaGroups.parse(lists)));
     }
 
     /** Refuses overlaps, ranks that do not exist, and a number that does not divide the ranks. */
@@ -56,10 +51,6 @@ public final class GroupsOption {
                     "--groups %s with --replica-groups %s: expected one of them",
                     value, excerpt(lists));
         }
-        try {
-            return parsed().in(ranks);
-        } catch (IllegalArgumentException e) {
-            throw refused(e);
-        }
+        return parsed(groups -> groups.in(ranks));
     }
 }

@@ -44,11 +44,7 @@ public final class OptionValues {
 
     /** One of Weft's algorithms, or one on the class path. */
     public static GatherWriter algorithm(String label) {
-        try {
-            return GatherWriter.named(label);
-        } catch (IllegalArgumentException e) {
-            throw new UsageException("--algorithm: " + e.getMessage());
-        }
+        return UsageException.checked("--algorithm: ", () -> GatherWriter.named(label));
     }
 
     /**
@@ -75,11 +71,8 @@ public final class OptionValues {
 
     /** A way to sum products: one of Weft's, or one on the class path. */
     public static ReductionWriter reduction(String op, String label) {
-        try {
-            return ReductionWriter.named(label);
-        } catch (IllegalArgumentException e) {
-            throw new UsageException("--algorithm with --op %s: %s", op, e.getMessage());
-        }
+        return UsageException.checked(
+                "--algorithm with --op " + op + ": ", () -> ReductionWriter.named(label));
     }
 
     public static String oneOf(String option, String value, String... allowed) {

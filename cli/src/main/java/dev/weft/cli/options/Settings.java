@@ -5,6 +5,7 @@ import dev.weft.process.EnvironmentVariable;
 import dev.weft.tune.Effort;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Map;
 
 /** Environment variables that a user may set, checked before a command does anything. */
@@ -16,11 +17,8 @@ public final class Settings {
 
     /** Refuses values that a command would stumble over only after it has written files. */
     public static void check(Map<String, String> environment) {
-        try {
-            EnvironmentVariable.ms(environment, Effort.MEASURE_MS, 0);
-            EnvironmentVariable.ms(environment, Effort.TRIAL_MS, 0);
-        } catch (IllegalArgumentException e) {
-            throw new UsageException(e.getMessage());
+        for (String variable : List.of(Effort.MEASURE_MS, Effort.TRIAL_MS)) {
+            UsageException.checked("", () -> EnvironmentVariable.ms(environment, variable, 0));
         }
         String shared = environment.getOrDefault(SHARED_MEMORY, "");
         Path folder = Path.of(shared);

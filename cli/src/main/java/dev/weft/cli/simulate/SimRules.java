@@ -18,7 +18,6 @@ import dev.weft.tensor.DType;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
-import java.util.function.Supplier;
 import java.util.stream.Collectors;
 import picocli.CommandLine.ParseResult;
 
@@ -67,20 +66,12 @@ public final class SimRules {
     }
 
     public static Machine machine(String nameOrPath) {
-        return named(() -> Machines.of(nameOrPath));
+        return UsageException.checked("--soc-version: ", () -> Machines.of(nameOrPath));
     }
 
     /** Like {@link #machine(String)}; {@code lnc} says if a rank of trn2 has one core or two. */
     public static Machine machine(String nameOrPath, int lnc) {
-        return named(() -> Machines.of(nameOrPath, lnc));
-    }
-
-    private static Machine named(Supplier<Machine> machine) {
-        try {
-            return machine.get();
-        } catch (IllegalArgumentException e) {
-            throw new UsageException("--soc-version: " + e.getMessage());
-        }
+        return UsageException.checked("--soc-version: ", () -> Machines.of(nameOrPath, lnc));
     }
 
     /** The algorithm with this name, for a problem that gathers A or sums products. */

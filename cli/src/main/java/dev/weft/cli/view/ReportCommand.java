@@ -168,18 +168,11 @@ public final class ReportCommand extends WeftCommand {
             return sweep;
         }
         if (!calls.isEmpty()) {
-            return PageData.of(calls(calls, records));
+            List<String> names =
+                    records.stream().map(file -> file.getFileName().toString()).toList();
+            return PageData.of(UsageException.checked("", () -> CallsRecord.shown(calls, names)));
         }
         return runs.size() == 1 ? PageData.of(runs.getFirst()) : PageData.comparison(runs);
-    }
-
-    private static ShownRun calls(List<CallsRecord> calls, List<Path> files) {
-        try {
-            return CallsRecord.shown(
-                    calls, files.stream().map(file -> file.getFileName().toString()).toList());
-        } catch (IllegalArgumentException e) {
-            throw new UsageException(e.getMessage());
-        }
     }
 
     private static RecordReader.Read read(Path file) {
