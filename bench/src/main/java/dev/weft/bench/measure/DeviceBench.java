@@ -1,7 +1,7 @@
 package dev.weft.bench.measure;
 
 import dev.weft.cli.console.Console;
-import dev.weft.cli.console.JsonTarget;
+import dev.weft.cli.console.TextTarget;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.time.Instant;
@@ -35,13 +35,13 @@ public abstract class DeviceBench implements Callable<Integer> {
     /** For people; silent where the record goes to standard output. */
     protected Console console;
 
-    private JsonTarget target;
+    private TextTarget target;
     private String startedAt;
 
     /** Opens the outputs, once all options are right. */
     protected void open() {
         PrintWriter out = spec.commandLine().getOut();
-        target = new JsonTarget(json, out);
+        target = TextTarget.json(json, out);
         console = new Console(out, target.toStandardOutput());
         startedAt = Instant.now().truncatedTo(ChronoUnit.SECONDS).toString();
     }
@@ -57,7 +57,8 @@ public abstract class DeviceBench implements Callable<Integer> {
             List<BenchRow> rows,
             List<BenchRecord.Skipped> skipped)
             throws IOException {
-        target.write(new BenchRecord(machine, quick, iterations, startedAt, rows, skipped)::write);
+        target.writeJson(
+                new BenchRecord(machine, quick, iterations, startedAt, rows, skipped)::write);
     }
 
     /** The items of {@code --only}, or all. */

@@ -1,6 +1,9 @@
 package dev.weft.cli.console;
 
+import com.fasterxml.jackson.core.JsonGenerator;
+import com.fasterxml.jackson.core.util.DefaultPrettyPrinter;
 import dev.weft.files.AtomicFile;
+import dev.weft.json.Json;
 import java.io.BufferedWriter;
 import java.io.IOException;
 import java.io.PrintWriter;
@@ -38,6 +41,16 @@ public final class TextTarget {
         if (target != null && !toStandardOutput()) {
             check(option, out == null ? "" : ", or -");
         }
+    }
+
+    /** The fields of a JSON object. */
+    @FunctionalInterface
+    public interface JsonFields {
+        void write(JsonGenerator json) throws IOException;
+    }
+
+    public static TextTarget json(String target, PrintWriter out) {
+        return new TextTarget("--json", target, out);
     }
 
     /** A target that cannot be standard output. */
@@ -78,6 +91,19 @@ public final class TextTarget {
                             new BufferedWriter(Channels.newWriter(channel, StandardCharsets.UTF_8));
                     content.write(writer);
                     writer.flush();
+                });
+    }
+
+    /** Writes one JSON object. */
+    public void writeJson(JsonFields fields) throws IOException {
+        write(
+                writer -> {
+                    try (JsonGenerator json = Json.generator(writer, new DefaultPrettyPrinter())) {
+                        json.writeStartObject();
+                        fields.write(json);
+                        json.writeEndObject();
+                    }
+                    writer.write('\n');
                 });
     }
 }

@@ -3,7 +3,6 @@ package dev.weft.cli.run;
 import static dev.weft.report.Text.text;
 
 import dev.weft.cli.console.Console;
-import dev.weft.cli.console.JsonTarget;
 import dev.weft.cli.console.TextTarget;
 import dev.weft.cli.data.UserFiles;
 import dev.weft.cli.view.ReportFiles;
@@ -24,7 +23,7 @@ import java.io.PrintWriter;
 final class RunOutputs {
 
     private final RunOptions options;
-    private final JsonTarget json;
+    private final TextTarget json;
     private final ReportFiles files;
     private final Console console;
 
@@ -34,7 +33,7 @@ final class RunOutputs {
         if (options.c != null) {
             TextTarget.file("--c", UserFiles.pathToWrite("--c", options.c).toString());
         }
-        this.json = new JsonTarget(options.json, out);
+        this.json = TextTarget.json(options.json, out);
         this.files = new ReportFiles(options.reports);
         this.console = new Console(out, options.quiet || json.toStandardOutput());
     }
@@ -54,7 +53,7 @@ final class RunOutputs {
         String call = record.simulated() ? "one call" : "the pipelined call nearest to the median";
         TimelinePicture.draw(console, call, CallSpans.of(record), options.ascii);
         new Summary(console).conclusion(record);
-        json.write(generator -> RunRecordJson.write(record, generator));
+        json.writeJson(generator -> RunRecordJson.write(record, generator));
         if (options.reports.wanted()) {
             files.write(shown(record), console);
         }

@@ -1,8 +1,8 @@
 package dev.weft.cli.simulate;
 
 import dev.weft.cli.console.Console;
-import dev.weft.cli.console.JsonTarget;
 import dev.weft.cli.console.Progress;
+import dev.weft.cli.console.TextTarget;
 import dev.weft.cli.console.UsageException;
 import dev.weft.cli.console.WeftCommand;
 import dev.weft.cli.data.CommandFiles;
@@ -115,7 +115,7 @@ public final class PlanCommand extends WeftCommand {
     @Override
     public Integer call() throws IOException {
         PrintWriter out = out();
-        JsonTarget target = new JsonTarget(json, out);
+        TextTarget target = TextTarget.json(json, out);
         new CommandFiles().readsMachine(common.socVersion).writes("--json", json).check();
         Machine machine = common.machine();
         boolean columnSharded = common.columnSharded(rhs, spec.commandLine().getParseResult());
@@ -148,7 +148,7 @@ public final class PlanCommand extends WeftCommand {
                         answer,
                         dump ? plans(answer.best()) : null);
         report.print(new Console(out, common.quiet || target.toStandardOutput()));
-        target.write(report::writeJson);
+        target.writeJson(report::writeJson);
         return 0;
     }
 

@@ -3,7 +3,6 @@ package dev.weft.cli.simulate;
 import static dev.weft.report.Text.text;
 
 import dev.weft.cli.console.Console;
-import dev.weft.cli.console.JsonTarget;
 import dev.weft.cli.console.Progress;
 import dev.weft.cli.console.TextTarget;
 import dev.weft.cli.console.UsageException;
@@ -124,7 +123,7 @@ public final class SweepCommand extends WeftCommand {
     public Integer call() throws IOException {
         Sweep sweep = sweep();
         PrintWriter out = out();
-        JsonTarget record = new JsonTarget(json, out);
+        TextTarget record = TextTarget.json(json, out);
         TextTarget values = new TextTarget("--csv", csv, out);
         if (record.toStandardOutput() && values.toStandardOutput()) {
             throw new UsageException("--json - and --csv -: expected one of them in a file");
@@ -140,7 +139,7 @@ public final class SweepCommand extends WeftCommand {
         Console console = new Console(out, quiet);
         SweepReport report = new SweepReport(sweep, rows(sweep, console));
         report.print(console);
-        record.write(report::writeJson);
+        record.writeJson(report::writeJson);
         values.write(report::writeCsv);
         if (reports.report != null) {
             files.page(PageData.sweep(title(sweep), report::writeJson), console);

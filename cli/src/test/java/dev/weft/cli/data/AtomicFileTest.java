@@ -4,7 +4,6 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.weft.cli.console.JsonTarget;
 import dev.weft.cli.console.Progress;
 import dev.weft.cli.console.TextTarget;
 import dev.weft.cli.options.ProblemSpec;
@@ -105,11 +104,11 @@ class AtomicFileTest {
     @Test
     void aRecordIsWholeOrAbsent() throws IOException {
         Path file = Files.writeString(folder.resolve("run.json"), "{}");
-        JsonTarget target = new JsonTarget(file.toString(), new PrintWriter(new StringWriter()));
+        TextTarget target = TextTarget.json(file.toString(), new PrintWriter(new StringWriter()));
         assertThrows(
                 IOException.class,
                 () ->
-                        target.write(
+                        target.writeJson(
                                 json -> {
                                     json.writeStringField("half", "x".repeat(100_000));
                                     throw new IOException("No space left on device");

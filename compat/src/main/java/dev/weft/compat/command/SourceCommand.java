@@ -3,7 +3,7 @@ package dev.weft.compat.command;
 import dev.weft.cli.AddOnCommand;
 import dev.weft.cli.console.Console;
 import dev.weft.cli.console.ExitCode;
-import dev.weft.cli.console.JsonTarget;
+import dev.weft.cli.console.TextTarget;
 import dev.weft.cli.console.UsageException;
 import dev.weft.cli.console.WeftCommand;
 import dev.weft.cli.data.CommandFiles;
@@ -100,7 +100,7 @@ abstract class SourceCommand<R extends SourceRun> extends WeftCommand implements
     Console console;
 
     private final String schema;
-    private JsonTarget json;
+    private TextTarget json;
     private ReportFiles files;
 
     /**
@@ -227,7 +227,7 @@ abstract class SourceCommand<R extends SourceRun> extends WeftCommand implements
     }
 
     private void openOutputs() {
-        json = new JsonTarget(jsonFile, out());
+        json = TextTarget.json(jsonFile, out());
         files = new ReportFiles(reports);
         new CommandFiles()
                 .reads("--hostfile", launch.hostfile)
@@ -363,12 +363,12 @@ abstract class SourceCommand<R extends SourceRun> extends WeftCommand implements
 
     /** Draws the call and writes the requested files. */
     final void write(
-            RunRecord record, JsonTarget.Content content, Function<CallSpans, ShownRun> shown)
+            RunRecord record, TextTarget.JsonFields content, Function<CallSpans, ShownRun> shown)
             throws IOException {
         CallSpans call = CallSpans.of(record);
         String what = record.simulated() ? "one call" : "a measured call";
         TimelinePicture.draw(console, what, call, ascii);
-        json.write(
+        json.writeJson(
                 generator -> {
                     generator.writeStringField("schema", schema);
                     generator.writeBooleanField("simulated", record.simulated());

@@ -9,7 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.weft.cli.Invocation;
 import dev.weft.cli.Main;
 import dev.weft.cli.console.ExitCode;
-import dev.weft.cli.console.JsonTarget;
+import dev.weft.cli.console.TextTarget;
 import dev.weft.report.Verification;
 import java.io.IOException;
 import java.io.PrintWriter;
@@ -222,13 +222,13 @@ class RingCommandTest {
     @Test
     void whatCannotBeWrittenLeavesNothing() throws IOException {
         Path file = folder.resolve("r.json");
-        JsonTarget target = new JsonTarget(file.toString(), new PrintWriter(new StringWriter()));
+        TextTarget target = TextTarget.json(file.toString(), new PrintWriter(new StringWriter()));
         IOException full = new IOException("no space");
         IOException told =
                 assertThrows(
                         IOException.class,
                         () ->
-                                target.write(
+                                target.writeJson(
                                         json -> {
                                             throw full;
                                         }));
