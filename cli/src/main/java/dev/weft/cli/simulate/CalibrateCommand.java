@@ -7,7 +7,7 @@ import dev.weft.cli.console.UsageException;
 import dev.weft.cli.console.WeftCommand;
 import dev.weft.cli.options.OptionValues;
 import dev.weft.cuda.Gpu;
-import dev.weft.cuda.exec.GpuModel;
+import dev.weft.cuda.kernel.GpuModel;
 import dev.weft.files.PrivateFiles;
 import dev.weft.gemm.Gemm;
 import dev.weft.gemm.Gemms;

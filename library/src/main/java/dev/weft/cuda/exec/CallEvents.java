@@ -1,6 +1,7 @@
 package dev.weft.cuda.exec;
 
 import dev.weft.cuda.GpuStream;
+import dev.weft.cuda.exec.CopyList.LaneCounters;
 import dev.weft.cuda.kernel.DeviceEvent;
 import dev.weft.cuda.kernel.Origin;
 import dev.weft.cuda.kernel.PinnedBuffer;

@@ -41,7 +41,7 @@ final class CopyListWriter {
     private final Map<Signal, Raised> raised = new HashMap<>();
 
     /** What raises a signal of a copy to this rank. */
-    private final Map<Signal, Copy> brought = new HashMap<>();
+    private final Map<Signal, Copy> arrivals = new HashMap<>();
 
     private final List<Origin> origins = new ArrayList<>();
 
@@ -95,7 +95,7 @@ final class CopyListWriter {
                 }
                 raised.put(step.signal(), raised(step, plan.rank(), lane));
                 if (step.to().rank() == rank) {
-                    brought.put(step.signal(), copy(step, List.of()));
+                    arrivals.put(step.signal(), copy(step, List.of()));
                 }
             }
         }
@@ -296,7 +296,7 @@ final class CopyListWriter {
         boolean gated = step.waits().stream().noneMatch(steps::isJoin);
         List<Piece> pieces =
                 gated
-                        ? step.waits().stream().map(brought::get).map(Copy::piece).toList()
+                        ? step.waits().stream().map(arrivals::get).map(Copy::piece).toList()
                         : List.of();
         return new RowRange(
                 source,

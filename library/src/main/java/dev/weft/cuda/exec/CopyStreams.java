@@ -2,6 +2,7 @@ package dev.weft.cuda.exec;
 
 import dev.weft.cuda.GpuStream;
 import dev.weft.cuda.exec.CopyList.Copy;
+import dev.weft.cuda.exec.CopyList.LaneCounters;
 import dev.weft.cuda.exec.DevicePeers.Raised;
 import dev.weft.cuda.kernel.DeviceEvent;
 import dev.weft.cuda.kernel.TileSchedule.Counter;
@@ -119,8 +120,8 @@ public final class CopyStreams implements Copies {
      *     its own
      * @param counters which each copy raises; null if there are none
      * @param arrivals whether {@link #awaitArrival} will be called
-     * @param together whether rows lie in host memory and are multiplied at once: then they come in
-     *     as few copies as can be, of which each takes 5 us besides its bytes (H200)
+     * @param joinsCopies whether rows lie in host memory and are multiplied at once: then they come
+     *     in as few copies as can be, of which each takes 5 us besides its bytes (H200)
      */
     public CopyStreams(
             Peers peers,
@@ -129,7 +130,7 @@ public final class CopyStreams implements Copies {
             Launches launches,
             LaneCounters counters,
             boolean arrivals,
-            boolean together,
+            boolean joinsCopies,
             long deadlineNs,
             Hook hook) {
         this.peers = peers;
@@ -142,7 +143,7 @@ public final class CopyStreams implements Copies {
         this.deadlineNs = deadlineNs;
         this.hook = hook;
         this.runs =
-                together && counters == null
+                joinsCopies && counters == null
                         ? lanes.stream().map(this::runs).toArray(Run[][]::new)
                         : null;
         this.next = new int[lanes.size()];

@@ -37,8 +37,8 @@ public final class HostSteps {
     /** No rank starts a call before all have awaited the one before the last. */
     private static final int MOST_AHEAD = 2;
 
-    /** Peers of a rank that has failed close soon, or never. */
-    private static final long PATIENCE_NS = 5_000_000_000L;
+    /** Peers of a rank that has failed close within this time, or never. */
+    private static final long RELEASE_LIMIT_NS = 5_000_000_000L;
 
     private static final long PARK_NS = 50_000;
     private static final int LOOKS_PER_CHECK = 1000;
@@ -89,14 +89,17 @@ public final class HostSteps {
         }
     }
 
-    /** Whether every rank has drained its work, within the deadline or, after a failure, soon. */
+    /**
+     * Whether every rank has drained its work, within the deadline or, after a failure, a few
+     * seconds.
+     */
     public boolean awaitDrained(boolean failed) {
-        return awaitStage(DRAINED, failed ? PATIENCE_NS : Long.MAX_VALUE);
+        return awaitStage(DRAINED, failed ? RELEASE_LIMIT_NS : Long.MAX_VALUE);
     }
 
     /** Whether every rank has closed what it opened of its peers; waits for a short time. */
     public boolean awaitUnmapped() {
-        return awaitStage(UNMAPPED, PATIENCE_NS);
+        return awaitStage(UNMAPPED, RELEASE_LIMIT_NS);
     }
 
     /** By the words alone: the fabric's own waits end as soon as one rank has failed. */

@@ -3,6 +3,7 @@ package dev.weft.cuda.exec;
 import dev.weft.cuda.DeviceBuffer;
 import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.GpuStream;
+import dev.weft.cuda.exec.CopyList.LaneCounters;
 import dev.weft.cuda.exec.DeviceSteps.RowSum;
 import dev.weft.cuda.exec.SumCopyList.Made;
 import dev.weft.cuda.exec.SumCopyList.Move;
@@ -75,11 +76,11 @@ public final class HostSums extends SumRun {
     private final DeviceEvent[] ends = new DeviceEvent[4];
 
     private final boolean timed = TileTimes.areKept();
-    private final SumTimeline told;
+    private final SumTimeline timeline;
     private int counted;
 
     /** Copies of the call that are queued, to this rank and from it. */
-    private int brought;
+    private int fetched;
 
     private int sent;
 
@@ -117,8 +118,8 @@ public final class HostSums extends SumRun {
         Arrays.setAll(startingSums, product -> list.inOfProducts(product + 1));
         this.sums = new DeviceMatrix[count][list.buffers().size()];
         GatedKernel first = factors.kernels().getFirst();
-        this.told = new SumTimeline(rank, chunks, list, exchange.isStaged(), first);
-        owned.add(told);
+        this.timeline = new SumTimeline(rank, chunks, list, exchange.isStaged(), first);
+        owned.add(timeline);
         Arrays.setAll(ends, i -> timed ? DeviceEvent.timed() : new DeviceEvent());
         try (GpuStream stream = GpuStream.create()) {
             for (int i = 0; i < count; i++) {
@@ -165,7 +166,7 @@ public final class HostSums extends SumRun {
             return;
         }
         products.add(product(gated, i, starts, gates));
-        told.watch(i, products.getLast());
+        timeline.watch(i, products.getLast());
         for (int signal : gated.signals()) {
             if (signal >= 0) {
                 perCall[signal] += kernel.signalsPerTile();
@@ -208,7 +209,7 @@ public final class HostSums extends SumRun {
                         finish.adding()
                                 .rows(p, parts(p, made), List.of(), at(p, made.rows().into()), 0);
                 added.add(new Launched(rows, made.flags().get(p)));
-                told.makes(made.rows().row(), true, rows);
+                timeline.makes(made.rows().row(), true, rows);
                 owned.add(rows);
             }
         }
@@ -223,7 +224,7 @@ public final class HostSums extends SumRun {
                                     result.rows(into.firstRow(), into.rows()),
                                     into.firstRow());
             finished.add(new Launched(rows, made.flags().get(finish.joins() ? i + 1 : i)));
-            told.makes(made.rows().row(), false, rows);
+            timeline.makes(made.rows().row(), false, rows);
             owned.add(rows);
         }
     }
@@ -258,7 +259,7 @@ public final class HostSums extends SumRun {
 
     @Override
     public void run(int call, View view, GpuStream stream, CallEvents events) {
-        brought = 0;
+        fetched = 0;
         sent = 0;
         enter(stream);
         if (view == View.COMPUTE_ONLY) {
@@ -321,7 +322,7 @@ public final class HostSums extends SumRun {
      */
     private void move(int end, int call, boolean awaits) {
         while (true) {
-            boolean all = exchange.isStaged() || brought == list.in().size();
+            boolean all = exchange.isStaged() || fetched == list.in().size();
             int most = all ? Integer.MAX_VALUE : 1;
             for (; most > 0 && canSend(); most--) {
                 GpuStream on = out.get(sent & 1);
@@ -331,10 +332,10 @@ public final class HostSums extends SumRun {
                 }
                 send(move, call, on);
             }
-            if (brought >= end) {
+            if (fetched >= end) {
                 return;
             }
-            fetch(brought + 1, call);
+            fetch(fetched + 1, call);
         }
     }
 
@@ -343,7 +344,7 @@ public final class HostSums extends SumRun {
             return false;
         }
         Move next = list.out().get(sent);
-        return next.after() <= brought && next.product() < launched;
+        return next.after() <= fetched && next.product() < launched;
     }
 
     private void await(Move move, int call, GpuStream on) {
@@ -357,9 +358,9 @@ public final class HostSums extends SumRun {
     }
 
     private void fetch(int end, int call) {
-        for (; brought < end; brought++) {
-            Move move = list.in().get(brought);
-            GpuStream on = in.get(brought & 1);
+        for (; fetched < end; fetched++) {
+            Move move = list.in().get(fetched);
+            GpuStream on = in.get(fetched & 1);
             exchange.awaitArrival(move, call);
             SumExchange.Place from = exchange.incoming(move, call);
             DeviceMatrix to = sums[move.product()][move.part().buffer()];
@@ -407,7 +408,7 @@ public final class HostSums extends SumRun {
     @Override
     public Timeline timeline(int call, View view, CallEvents events, long firstNs, long seenNs) {
         if (view == View.COMPUTE_ONLY) {
-            return told.of(ready, events, call, null, seenNs);
+            return timeline.of(ready, events, call, null, seenNs);
         }
         long[] ns = new long[ends.length];
         for (int i = 0; timed && i < ns.length; i++) {
@@ -416,7 +417,7 @@ public final class HostSums extends SumRun {
         SumTimeline.Moved moved =
                 new SumTimeline.Moved(firstNs, Math.max(ns[0], ns[1]), Math.max(ns[2], ns[3]));
         List<GatedProduct> multiplied = view == View.PIPELINED ? products : List.of();
-        return told.of(multiplied, events, call, moved, seenNs);
+        return timeline.of(multiplied, events, call, moved, seenNs);
     }
 
     @Override

@@ -19,7 +19,7 @@ import java.util.stream.IntStream;
 
 /**
  * One rank's steps of sums as work that is queued on one stream, if the ranks read each other's
- * memory. Steps of a kind that can be taken together are one item, and rows side by side are one
+ * memory. Steps of a kind that can be taken at once are one item, and rows side by side are one
  * piece of it. Everybody queues items in an order that is possible for all, so nobody waits for
  * what is queued later. Pure.
  *
@@ -61,7 +61,7 @@ record LinkedProgram(List<Item> items, List<Raised> arriving, int mostItems) {
         private final List<StepPlan> plans;
         private final DeviceSteps steps;
 
-        /** By rank: what it takes together, one after the other. */
+        /** By rank: what it takes at once, one after the other. */
         private final List<List<List<Step>>> taken = new ArrayList<>();
 
         /** By signal: the number of the item that raises it, at the rank that does. */
@@ -196,7 +196,7 @@ record LinkedProgram(List<Item> items, List<Raised> arriving, int mostItems) {
             boolean any = false;
             for (StepPlan plan : plans) {
                 int rank = plan.rank();
-                List<Step> together = new ArrayList<>();
+                List<Step> batch = new ArrayList<>();
                 boolean more = true;
                 while (more) {
                     more = false;
@@ -209,15 +209,15 @@ record LinkedProgram(List<Item> items, List<Raised> arriving, int mostItems) {
                                 items.put(step.signal(), itemOf(step, taken.get(rank).size()));
                             }
                             if (kind.isInstance(step) && !isFinished(step)) {
-                                together.add(step);
+                                batch.add(step);
                             }
                             more = true;
                             any = true;
                         }
                     }
                 }
-                if (!together.isEmpty()) {
-                    taken.get(rank).add(together);
+                if (!batch.isEmpty()) {
+                    taken.get(rank).add(batch);
                 }
             }
             return any;
@@ -253,8 +253,8 @@ record LinkedProgram(List<Item> items, List<Raised> arriving, int mostItems) {
             List<Set<Raised>> waits = new ArrayList<>();
             Set<List<Integer>> awaited = new HashSet<>();
             for (int r = 0; r < plans.size(); r++) {
-                for (List<Step> together : taken.get(r)) {
-                    Set<Raised> ofItem = waits(r, together);
+                for (List<Step> batch : taken.get(r)) {
+                    Set<Raised> ofItem = waits(r, batch);
                     ofItem.forEach(one -> awaited.add(List.of(one.by(), one.word())));
                     if (r == rank) {
                         waits.add(ofItem);
@@ -265,12 +265,12 @@ record LinkedProgram(List<Item> items, List<Raised> arriving, int mostItems) {
             List<Item> own = new ArrayList<>();
             for (int r = 0; r < plans.size(); r++) {
                 for (int i = 0; i < taken.get(r).size(); i++) {
-                    List<Step> together = taken.get(r).get(i);
-                    boolean writesToOthers = writesTo(together, r, -1);
+                    List<Step> batch = taken.get(r).get(i);
+                    boolean writesToOthers = writesTo(batch, r, -1);
                     if (r == rank) {
-                        boolean told = writesToOthers || awaited.contains(List.of(r, i));
-                        own.add(item(together, List.copyOf(waits.get(i)), told));
-                    } else if (writesTo(together, r, rank)) {
+                        boolean isAwaited = writesToOthers || awaited.contains(List.of(r, i));
+                        own.add(item(batch, List.copyOf(waits.get(i)), isAwaited));
+                    } else if (writesTo(batch, r, rank)) {
                         arriving.add(raised(r, i));
                     }
                 }
@@ -280,16 +280,16 @@ record LinkedProgram(List<Item> items, List<Raised> arriving, int mostItems) {
         }
 
         /** Whether copies of {@code rank} go to {@code to}, or to any other rank for -1. */
-        private static boolean writesTo(List<Step> together, int rank, int to) {
-            return together.stream()
+        private static boolean writesTo(List<Step> batch, int rank, int to) {
+            return batch.stream()
                     .filter(step -> step instanceof Step.Copy)
                     .mapToInt(step -> ((Step.Copy) step).to().rank())
                     .anyMatch(target -> to < 0 ? target != rank : target == to);
         }
 
-        private Set<Raised> waits(int rank, List<Step> together) {
+        private Set<Raised> waits(int rank, List<Step> batch) {
             Set<Raised> all = new LinkedHashSet<>();
-            together.stream()
+            batch.stream()
                     .flatMap(step -> step.waits().stream())
                     .distinct()
                     .flatMap(steps::awaited)
@@ -302,21 +302,21 @@ record LinkedProgram(List<Item> items, List<Raised> arriving, int mostItems) {
             return new Raised(by, item, by, item / 2, item % 2, Awaited.chunk(by, by, 0));
         }
 
-        private Item item(List<Step> together, List<Raised> waits, boolean awaited) {
+        private Item item(List<Step> batch, List<Raised> waits, boolean awaited) {
             List<Product> products = new ArrayList<>();
             List<RowSum> sums = new ArrayList<>();
             Map<Integer, List<RowSum>> moves = new HashMap<>();
-            for (int i = 0; i < together.size(); i++) {
-                if (together.get(i) instanceof Step.Multiply multiply) {
+            for (int i = 0; i < batch.size(); i++) {
+                if (batch.get(i) instanceof Step.Multiply multiply) {
                     int end = i + 1;
-                    while (end < together.size() && continues(together.get(end), multiply)) {
+                    while (end < batch.size() && continues(batch.get(end), multiply)) {
                         end++;
                     }
-                    add(products, product(together.subList(i, end)));
+                    add(products, product(batch.subList(i, end)));
                     i = end - 1;
-                } else if (together.get(i) instanceof Step.Add add) {
+                } else if (batch.get(i) instanceof Step.Add add) {
                     add(sums, new RowSum(add.addends(), add.firstRow(), add.into()));
-                } else if (together.get(i) instanceof Step.Copy copy) {
+                } else if (batch.get(i) instanceof Step.Copy copy) {
                     add(
                             moves.computeIfAbsent(copy.to().rank(), to -> new ArrayList<>()),
                             new RowSum(List.of(copy.from()), copy.firstRow(), copy.to()));

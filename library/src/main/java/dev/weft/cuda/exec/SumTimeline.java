@@ -27,7 +27,7 @@ final class SumTimeline implements AutoCloseable {
     private final Chunks chunks;
     private final SumCopyList list;
     private final DeviceTimeline tiles;
-    private final boolean tellsCopies;
+    private final boolean showsCopies;
 
     /** By copy, spans without times; those of late copies come last. */
     private final List<Span> in;
@@ -61,18 +61,18 @@ final class SumTimeline implements AutoCloseable {
         this.rank = rank;
         this.chunks = chunks;
         this.list = list;
-        this.tellsCopies = !staged;
+        this.showsCopies = !staged;
         this.in = list.in().stream().map(this::span).toList();
         list.leaving().forEach(sent::add);
-        this.out = tellsCopies ? sent.stream().map(this::span).toList() : List.of();
-        int[] bringers = new int[list.origins().size()];
+        this.out = showsCopies ? sent.stream().map(this::span).toList() : List.of();
+        int[] senders = new int[list.origins().size()];
         for (Move move : list.in()) {
-            bringers[move.word()] = move.copy().from().rank();
+            senders[move.word()] = move.copy().from().rank();
         }
         this.tiles =
                 new DeviceTimeline(
                         rank,
-                        new TileTimes.Owners(chunks.shards(), true, list.origins(), bringers),
+                        new TileTimes.Owners(chunks.shards(), true, list.origins(), senders),
                         kernel);
     }
 
@@ -101,7 +101,7 @@ final class SumTimeline implements AutoCloseable {
                         .filter(move -> move.product() == number && list.isMultiplied(move))
                         .mapToInt(Move::word)
                         .toArray();
-        if (tellsCopies) {
+        if (showsCopies) {
             tiles.watch(product, List.of(awaited));
         }
     }
@@ -140,7 +140,7 @@ final class SumTimeline implements AutoCloseable {
         }
         finished.sort(Comparator.comparingLong(Span::startNs));
         List<Timeline.Track> tracks = new ArrayList<>();
-        if (tellsCopies && moved != null) {
+        if (showsCopies && moved != null) {
             long[] come = tiles.arrivals(times, zeroNs);
             add(new Timeline.Track("copies-in", in(come, moved)), tracks);
             add(new Timeline.Track("copies-out", out(times, come, addedNs, moved)), tracks);

@@ -55,14 +55,14 @@ public final class DeviceEvent implements AutoCloseable {
      */
     public boolean isDoneWithin(long forNs, Runnable heartbeat) {
         long start = System.nanoTime();
-        long told = start;
+        long beatNs = start;
         while (!isDone()) {
             long now = System.nanoTime();
             if (now - start > forNs) {
                 return false;
             }
-            if (now - told > HEARTBEAT_NS) {
-                told = now;
+            if (now - beatNs > HEARTBEAT_NS) {
+                beatNs = now;
                 heartbeat.run();
             }
             if (now - start < SPIN_NS) {

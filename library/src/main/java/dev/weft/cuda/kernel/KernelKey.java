@@ -4,6 +4,7 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
+import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
@@ -36,6 +37,13 @@ public record KernelKey(String source, List<String> options, String architecture
             throw new IllegalArgumentException(
                     "architecture '" + architecture + "': expected one such as sm_80 or sm_90a");
         }
+    }
+
+    /** The same with another switch behind the others. */
+    KernelKey with(String option) {
+        List<String> more = new ArrayList<>(options);
+        more.add(option);
+        return new KernelKey(source, more, architecture);
     }
 
     /** The name under which the ready kernel is packed. */

@@ -83,17 +83,12 @@ public final class KernelVariants {
             throw new IllegalArgumentException(
                     "cluster " + cluster + ": expected one of " + CLUSTERS);
         }
-        List<String> options = operands.options();
-        options.add("-DCLUSTER=" + cluster);
-        return new KernelKey(HOPPER_GEMM, options, HOPPER);
+        return new KernelKey(HOPPER_GEMM, operands.options(), HOPPER).with("-DCLUSTER=" + cluster);
     }
 
     /** The same with another number of stages than the source's own, of blocks that are loaded. */
     public static KernelKey hopperGemm(Operands operands, int cluster, int stages) {
-        KernelKey usual = hopperGemm(operands, cluster);
-        List<String> options = new ArrayList<>(usual.options());
-        options.add("-DSTAGES=" + stages);
-        return new KernelKey(HOPPER_GEMM, options, HOPPER);
+        return hopperGemm(operands, cluster).with("-DSTAGES=" + stages);
     }
 
     /** The gated product of an A of e4m3 with a B of {@code b}, into C of {@code out}. */
@@ -120,19 +115,12 @@ public final class KernelVariants {
     /** The same with tiles of at most {@code width} columns, 256 or 128. */
     public static KernelKey mmaGemm(Operands operands, String architecture, int width) {
         KernelKey usual = mmaGemm(operands, architecture);
-        if (width == MMA_COLUMNS) {
-            return usual;
-        }
-        List<String> options = new ArrayList<>(usual.options());
-        options.add("-DTILE_COLUMNS=" + width);
-        return new KernelKey(MMA_GEMM, options, architecture);
+        return width == MMA_COLUMNS ? usual : usual.with("-DTILE_COLUMNS=" + width);
     }
 
     /** A gated product whose tiles may start from sums in memory, and are counted. */
     public static KernelKey withSums(KernelKey product) {
-        List<String> options = new ArrayList<>(product.options());
-        options.add("-DSUMS=1");
-        return new KernelKey(product.source(), options, product.architecture());
+        return product.with("-DSUMS=1");
     }
 
     /** The kernels that fill and judge. */
@@ -188,11 +176,10 @@ public final class KernelVariants {
         }
 
         private List<String> options() {
-            return new ArrayList<>(
-                    List.of(
-                            "-DIN_BF16=" + (bf16 ? 1 : 0),
-                            "-DOUT_FP32=" + (fp32Out ? 1 : 0),
-                            "-DB_TRANSPOSED=" + (transposedB ? 1 : 0)));
+            return List.of(
+                    "-DIN_BF16=" + (bf16 ? 1 : 0),
+                    "-DOUT_FP32=" + (fp32Out ? 1 : 0),
+                    "-DB_TRANSPOSED=" + (transposedB ? 1 : 0));
         }
     }
 }

@@ -135,18 +135,19 @@ public record TileSchedule(int[] tiles, int[] gates, int[] signals) {
             int width = block.narrow() ? shape.narrowWidth() : shape.width();
             for (long col = 0; col < block.cols(); col += width) {
                 for (long from = 0; from < block.rows(); from += shape.rows()) {
-                    int row = Math.toIntExact(block.row() + from);
+                    long row = block.row() + from;
+                    long rows = Math.min(shape.rows(), block.rows() - from);
                     tiles.add(
-                            new int[] {
-                                row,
-                                (int) Math.min(shape.rows(), block.rows() - from),
-                                Math.toIntExact(block.col() + col),
-                                width,
-                                0,
-                                row,
-                                gate,
-                                gates.size() - gate
-                            });
+                            new Tile(
+                                            row,
+                                            rows,
+                                            block.col() + col,
+                                            width,
+                                            0,
+                                            row,
+                                            gate,
+                                            gates.size() - gate)
+                                    .numbers());
                     signals.add(block.signal());
                 }
             }
@@ -169,6 +170,20 @@ public record TileSchedule(int[] tiles, int[] gates, int[] signals) {
             long sourceRow,
             int gate,
             int gates) {
+
+        /** As the kernels' struct Tile. */
+        int[] numbers() {
+            return new int[] {
+                Math.toIntExact(row),
+                (int) rows,
+                Math.toIntExact(col),
+                width,
+                source,
+                Math.toIntExact(sourceRow),
+                gate,
+                gates
+            };
+        }
 
         Tile moved(long toCol, int toWidth) {
             return new Tile(row, rows, toCol, toWidth, source, sourceRow, gate, gates);
@@ -265,19 +280,8 @@ public record TileSchedule(int[] tiles, int[] gates, int[] signals) {
 
         TileSchedule build() {
             evenOut();
-            int[] numbers = new int[tiles.size() * TILE_INTS];
-            int at = 0;
-            for (Tile tile : tiles) {
-                numbers[at++] = Math.toIntExact(tile.row());
-                numbers[at++] = (int) tile.rows();
-                numbers[at++] = Math.toIntExact(tile.col());
-                numbers[at++] = tile.width();
-                numbers[at++] = tile.source();
-                numbers[at++] = Math.toIntExact(tile.sourceRow());
-                numbers[at++] = tile.gate();
-                numbers[at++] = tile.gates();
-            }
-            return new TileSchedule(numbers, flat(gates), new int[0]);
+            List<int[]> numbers = tiles.stream().map(Tile::numbers).toList();
+            return new TileSchedule(flat(numbers), flat(gates), new int[0]);
         }
 
         /**

@@ -104,9 +104,9 @@ public final class TileTimes implements AutoCloseable {
      * @param shards of the rows of C
      * @param summed whether a tile's rows are numbered as in C, not as in their shard
      * @param origins by flag: whose chunk it tells of
-     * @param bringers by flag: the rank that brings it
+     * @param senders by flag: the rank that sends it
      */
-    public record Owners(Shards shards, boolean summed, List<Origin> origins, int[] bringers) {
+    public record Owners(Shards shards, boolean summed, List<Origin> origins, int[] senders) {
 
         /** Whose row of C this is. */
         int of(long row) {
@@ -202,7 +202,7 @@ public final class TileTimes implements AutoCloseable {
                             new Span(
                                     Kind.WAIT,
                                     origin.source(),
-                                    owners.bringers()[flag],
+                                    owners.senders()[flag],
                                     -1,
                                     origin.chunk(),
                                     product.firstRow(),

@@ -329,14 +329,17 @@ abstract sealed class CudaOperator extends Operator<DeviceMatrix>
         private long endNs;
         private long elapsedNs;
 
-        /** When the first part had ended, if gather or sums, and products, are not overlapped. */
+        /** Whether the gather, or the sums, and the products came one after the other. */
+        private boolean inTurn;
+
+        /** When the first of the two had ended; 0 if they overlap. */
         private long firstNs;
 
         private void ended(int awaited) {
             call = awaited;
             endNs = System.nanoTime();
             elapsedNs = events.elapsedNs(call);
-            boolean inTurn = sequential && view(call) == View.PIPELINED;
+            inTurn = sequential && view(call) == View.PIPELINED;
             firstNs = inTurn ? events.firstNs(call) : 0;
         }
 
@@ -358,7 +361,7 @@ abstract sealed class CudaOperator extends Operator<DeviceMatrix>
         /** What the gather took, or the sums after the product, if nothing overlaps; else 0. */
         @Override
         public long gatherNs() {
-            return sums && firstNs > 0 ? elapsedNs - firstNs : firstNs;
+            return sums && inTurn ? elapsedNs - firstNs : firstNs;
         }
 
         /**
@@ -386,7 +389,7 @@ abstract sealed class CudaOperator extends Operator<DeviceMatrix>
             long all = sums ? run.product(0).rows() : shards.totalRows();
             long moved = sums ? all : all - shards.rows(rank());
             // The first part ends here, if nothing overlaps, and the second one begins.
-            long untilNs = firstNs > 0 ? firstNs : elapsedNs;
+            long untilNs = inTurn ? firstNs : elapsedNs;
             List<Timeline.Track> tracks = new ArrayList<>();
             if (run.copies() > 0) {
                 long fromNs = sums ? firstNs : 0;

@@ -1,7 +1,7 @@
 package dev.weft.cuda.op;
 
 import dev.weft.cuda.Gpu;
-import dev.weft.cuda.exec.GpuModel;
+import dev.weft.cuda.kernel.GpuModel;
 import dev.weft.cuda.kernel.TileShape;
 import dev.weft.fabric.transport.Agreement;
 import dev.weft.fabric.transport.Transport;

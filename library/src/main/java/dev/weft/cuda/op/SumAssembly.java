@@ -2,13 +2,13 @@ package dev.weft.cuda.op;
 
 import dev.weft.cuda.GpuStream;
 import dev.weft.cuda.exec.CallEvents;
+import dev.weft.cuda.exec.CopyList.LaneCounters;
 import dev.weft.cuda.exec.CudaBuffers;
 import dev.weft.cuda.exec.DeviceLayout;
 import dev.weft.cuda.exec.DeviceOperands;
 import dev.weft.cuda.exec.HostPeerSums;
 import dev.weft.cuda.exec.HostPeers;
 import dev.weft.cuda.exec.HostSums;
-import dev.weft.cuda.exec.LaneCounters;
 import dev.weft.cuda.exec.LinkedSums;
 import dev.weft.cuda.exec.Peers;
 import dev.weft.cuda.exec.StagedSums;

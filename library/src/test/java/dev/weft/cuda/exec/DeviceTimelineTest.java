@@ -113,7 +113,7 @@ class DeviceTimelineTest {
         TileTimes.Times times =
                 new TileTimes.Times(few, 2, new long[] {0, 50}, new long[] {10, 30}, 0);
         List<List<Span>> workers = new ArrayList<>();
-        times.addSpans(new Owners(Shards.of(16, 8), false, ORIGINS, OWNERS.bringers()), workers);
+        times.addSpans(new Owners(Shards.of(16, 8), false, ORIGINS, OWNERS.senders()), workers);
         assertEquals(
                 List.of(
                         Span.local(Kind.COMPUTE, 1, 1, 0, 8, 0, 10),

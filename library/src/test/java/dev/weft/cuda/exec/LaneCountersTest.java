@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.weft.cuda.exec.CopyList.LaneCounters;
 import dev.weft.cuda.kernel.TileSchedule.Counter;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunks;

@@ -1,4 +1,4 @@
-package dev.weft.cuda.exec;
+package dev.weft.cuda.kernel;
 
 import dev.weft.cuda.Gpu;
 import dev.weft.process.Fallback;
