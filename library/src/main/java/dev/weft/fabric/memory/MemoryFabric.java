@@ -42,8 +42,6 @@ public abstract class MemoryFabric implements Transport, World.Rank {
      */
     private static final int YIELDS = 100;
 
-    private static final int MAX_RANKS = 4096;
-
     private static final WordWaiter WAITER = WordWaiter.best();
     private static final WordWaiter HEAP_WAITER = new WordWaiter.ParkingWaiter();
 
@@ -97,19 +95,6 @@ public abstract class MemoryFabric implements Transport, World.Rank {
             // A fast rank may be in the next collective, but not past it: that one waits for this
             // rank.
             entered[r] = Awaited.of(Awaited.COLLECTIVE, r).within(1);
-        }
-    }
-
-    public static void checkRanks(int ranks) {
-        if (ranks < 1 || ranks > MAX_RANKS) {
-            throw new IllegalArgumentException(ranks + " ranks: expected 1 to " + MAX_RANKS);
-        }
-    }
-
-    public static void checkDeadline(Duration deadline) {
-        if (!deadline.isPositive()) {
-            throw new IllegalArgumentException(
-                    "a deadline of " + deadline.toMillis() + " ms: expected more than zero");
         }
     }
 

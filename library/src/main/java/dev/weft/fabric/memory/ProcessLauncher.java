@@ -22,7 +22,7 @@ public final class ProcessLauncher implements World.Launcher {
     @Override
     public List<MemoryFabric> join(
             int ranks, Map<String, String> environment, Duration deadlineOrNull, Arena memory) {
-        MemoryFabric.checkRanks(ranks);
+        RankEnvironment.checkRanks(ranks);
         return List.of(RankEnvironment.join(environment, deadlineOrNull));
     }
 }

@@ -23,6 +23,8 @@ public final class RankEnvironment {
     public static final String DEADLINE_MS = "WEFT_DEADLINE_MS";
     static final String TOKEN = "WEFT_TOKEN";
 
+    private static final int MAX_RANKS = 4096;
+
     private static final String TORCHRUN_RANK = "RANK";
     private static final String TORCHRUN_LOCAL_RANK = "LOCAL_RANK";
     private static final String TORCHRUN_RANKS = "WORLD_SIZE";
@@ -59,7 +61,7 @@ public final class RankEnvironment {
         int ranks = EnvironmentVariable.number(variables, RANKS);
         int rank = EnvironmentVariable.number(variables, RANK);
         String folder = variables.get(FOLDER);
-        MemoryFabric.checkRanks(ranks);
+        checkRanks(ranks);
         if (rank >= ranks || folder == null) {
             throw new IllegalArgumentException(
                     "%s=%s, %s=%s, %s=%s: expected a rank below the ranks and a folder to meet in"
@@ -89,8 +91,18 @@ public final class RankEnvironment {
                             ? Duration.ofMillis(EnvironmentVariable.number(variables, DEADLINE_MS))
                             : World.DEFAULT_DEADLINE;
         }
-        MemoryFabric.checkDeadline(deadline);
+        if (!deadline.isPositive()) {
+            throw new IllegalArgumentException(
+                    "a deadline of " + deadline.toMillis() + " ms: expected more than zero");
+        }
         return deadline;
+    }
+
+    /** Refuses a number of ranks that no world has. */
+    public static void checkRanks(int ranks) {
+        if (ranks < 1 || ranks > MAX_RANKS) {
+            throw new IllegalArgumentException(ranks + " ranks: expected 1 to " + MAX_RANKS);
+        }
     }
 
     /**
@@ -105,7 +117,7 @@ public final class RankEnvironment {
         int rank = EnvironmentVariable.number(variables, name);
         int port = EnvironmentVariable.number(variables, MASTER_PORT);
         String address = variables.get(MASTER_ADDRESS);
-        MemoryFabric.checkRanks(ranks);
+        checkRanks(ranks);
         if (rank >= ranks || port > 65_535) {
             throw new IllegalArgumentException(
                     "%s=%s, %s=%s, %s=%s: expected a rank below the ranks and a port"

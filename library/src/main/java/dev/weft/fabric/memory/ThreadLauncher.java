@@ -17,9 +17,8 @@ public final class ThreadLauncher implements World.Launcher {
     @Override
     public List<ThreadFabric> join(
             int ranks, Map<String, String> environment, Duration deadlineOrNull, Arena memory) {
-        MemoryFabric.checkRanks(ranks);
-        Duration deadline = deadlineOrNull == null ? World.DEFAULT_DEADLINE : deadlineOrNull;
-        MemoryFabric.checkDeadline(deadline);
+        RankEnvironment.checkRanks(ranks);
+        Duration deadline = RankEnvironment.deadline(Map.of(), deadlineOrNull);
         return List.of(ThreadFabric.world(ranks, deadline, memory));
     }
 }

@@ -1,7 +1,6 @@
 package dev.weft.fabric.mpi;
 
 import dev.weft.fabric.World;
-import dev.weft.fabric.memory.MemoryFabric;
 import dev.weft.fabric.memory.RankEnvironment;
 import dev.weft.ffi.MpiEnvironment;
 import java.lang.foreign.Arena;
@@ -29,7 +28,7 @@ public final class MpiLauncher implements World.Launcher {
     @Override
     public List<MpiFabric> join(
             int ranks, Map<String, String> environment, Duration deadlineOrNull, Arena memory) {
-        MemoryFabric.checkRanks(ranks);
+        RankEnvironment.checkRanks(ranks);
         Duration deadline = RankEnvironment.deadline(environment, deadlineOrNull);
         // Refuses wrong variables; a program may be alone, without a launcher.
         hasStarted(environment);
