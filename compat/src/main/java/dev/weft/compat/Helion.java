@@ -287,8 +287,8 @@ public final class Helion {
     /**
      * The product with all options.
      *
-     * @param given receives the product, [M, N] of the type that holds A's and B's, or null for a
-     *     new one
+     * @param c receives the product, [M, N] of the type that holds A's and B's, or null for a new
+     *     one
      * @param config how the product is cut, or null for what suits the machine
      */
     public static Matrix matmulWithProgress(
@@ -296,7 +296,7 @@ public final class Helion {
             HelionShared<Matrix> aShared,
             Matrix b,
             boolean bTransposed,
-            Matrix given,
+            Matrix c,
             HelionProgress progress,
             int splitsPerRank,
             int rank,
@@ -304,7 +304,7 @@ public final class Helion {
         return multiplied(
                         aShared,
                         new HelionProduct<>(
-                                a, b, bTransposed, given, progress, splitsPerRank, rank, config),
+                                a, b, bTransposed, c, progress, splitsPerRank, rank, config),
                         System.nanoTime())
                 .c();
     }

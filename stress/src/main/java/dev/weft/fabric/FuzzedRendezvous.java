@@ -12,12 +12,12 @@ import java.util.Map;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * A rank that meets a peer whose control file is whatever the fuzzer makes of it. The peer's lock
+ * A rank that joins a peer whose control file is whatever the fuzzer makes of it. The peer's lock
  * is held, so the file counts as that of a live process. For one thread.
  */
 public final class FuzzedRendezvous implements AutoCloseable {
 
-    private static final Duration PATIENCE = Duration.ofSeconds(20);
+    private static final Duration DEADLINE = Duration.ofSeconds(20);
 
     /** The peer never signals: a file that is accepted ends in a stall this soon. */
     private static final Duration SHORT = Duration.ofMillis(1);
@@ -28,19 +28,19 @@ public final class FuzzedRendezvous implements AutoCloseable {
     private final HeldLock lock;
 
     public FuzzedRendezvous() throws IOException, InterruptedException {
-        genuine = met();
+        genuine = controlOfRendezvous();
         lock = HeldLock.take(job.folder().resolve("rank-1.lock"));
     }
 
     /** What two ranks that really meet lay down, so that it is of this build and this job. */
-    private byte[] met() throws IOException, InterruptedException {
-        Thread peer = Thread.ofPlatform().daemon().start(() -> meet(job, 1));
+    private byte[] controlOfRendezvous() throws IOException, InterruptedException {
+        Thread peer = Thread.ofPlatform().daemon().start(() -> join(job, 1));
         while (!Files.exists(control) && peer.isAlive()) {
             LockSupport.parkNanos(1_000_000);
         }
         // Whole from the start: it takes its name when it is written, and waits for rank 0.
         byte[] bytes = Files.readAllBytes(control);
-        meet(job, 0);
+        join(job, 0);
         peer.join();
         return bytes;
     }
@@ -48,7 +48,7 @@ public final class FuzzedRendezvous implements AutoCloseable {
     /** What a rank throws whose peer does nothing. */
     public Throwable stall() throws IOException {
         try {
-            meet(genuine);
+            joinWith(genuine);
             throw new IllegalStateException("a peer that does nothing was met");
         } catch (StallException e) {
             return e;
@@ -60,8 +60,8 @@ public final class FuzzedRendezvous implements AutoCloseable {
         return genuine.clone();
     }
 
-    private static void meet(ShmJob job, int rank) {
-        World.joined(job.environment(rank, 2, PATIENCE)).close();
+    private static void join(ShmJob job, int rank) {
+        World.joined(job.environment(rank, 2, DEADLINE)).close();
     }
 
     /** What a rank is told about itself, a line for each variable. */
@@ -79,7 +79,7 @@ public final class FuzzedRendezvous implements AutoCloseable {
     /** Joins as rank 0, with this as the file of rank 1. */
     public void join(byte[] controlOfPeer) throws IOException {
         try {
-            meet(controlOfPeer);
+            joinWith(controlOfPeer);
         } catch (StallException e) {
             if (e.peer() != 1) {
                 throw e;
@@ -88,7 +88,7 @@ public final class FuzzedRendezvous implements AutoCloseable {
         }
     }
 
-    private void meet(byte[] controlOfPeer) throws IOException {
+    private void joinWith(byte[] controlOfPeer) throws IOException {
         Files.deleteIfExists(control);
         Files.createFile(
                 control,

@@ -58,7 +58,8 @@ final class Oracle {
             if (problem == null) {
                 problem = greed(target, input.length, heap, 0);
             }
-            return new Verdict(false, trail(e), problem == null ? null : problem + ": " + told(e));
+            return new Verdict(
+                    false, trail(e), problem == null ? null : problem + ": " + describe(e));
         }
     }
 
@@ -95,7 +96,7 @@ final class Oracle {
     }
 
     /** The exception on one line, whatever its message holds. */
-    private static String told(Throwable e) {
+    private static String describe(Throwable e) {
         String text = e.toString().replaceAll("[\\p{Cntrl}\\u0085\\u2028\\u2029]", "?");
         return text.length() > 300 ? text.substring(0, 300) + "..." : text;
     }

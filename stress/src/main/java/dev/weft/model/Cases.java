@@ -46,23 +46,23 @@ final class Cases {
      * A product that is summed over ranks.
      *
      * @param all whether every rank gets all rows
-     * @param inner how K is spread over the ranks
+     * @param kParts how K is spread over the ranks
      */
     static Setting sums(
-            ReductionWriter reduction, boolean all, Shards inner, int calls, long... rows) {
-        return sums(reduction, all, inner, Hosts.one(rows.length), calls, rows);
+            ReductionWriter reduction, boolean all, Shards kParts, int calls, long... rows) {
+        return sums(reduction, all, kParts, Hosts.one(rows.length), calls, rows);
     }
 
     static Setting sums(
             ReductionWriter reduction,
             boolean all,
-            Shards inner,
+            Shards kParts,
             Hosts hosts,
             int calls,
             long... rows) {
         Chunks chunks = cut(rows);
         ReductionRequest request =
-                new ReductionRequest(chunks, inner, all, reduction.order(), hosts);
+                new ReductionRequest(chunks, kParts, all, reduction.order(), hosts);
         List<StepPlan> plans = reduction.plans(request);
         String label = reduction.label() + (all ? " all-reduce" : " reduce-scatter");
         return checked(label + where(hosts), plans, request.placement(), hosts, chunks, calls);

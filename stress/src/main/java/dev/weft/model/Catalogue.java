@@ -206,24 +206,15 @@ final class Catalogue {
         Shards two = Shards.of(1, 1);
         Shards three = Shards.of(1, 1, 1);
         Hosts hosts = Hosts.of(2, 1);
+        Setting chain = Cases.sums(Reduction.CHAIN, false, two, 3, 0, 1);
+        Setting pushed = Cases.sums(Reduction.MESH_PUSH, false, two, 3, 0, 1);
         return switch (mutant) {
             case NONE -> List.of();
-            case OWN_CALL_ONLY ->
-                    List.of(
-                            Cases.of(Algorithm.MESH_PUSH, 1, 3, 1, 0),
-                            Cases.sums(Reduction.CHAIN, false, two, 3, 0, 1),
-                            Cases.sums(Reduction.MESH_PUSH, false, two, 3, 0, 1));
+            case OWN_CALL_ONLY -> List.of(Cases.of(Algorithm.MESH_PUSH, 1, 3, 1, 0), chain, pushed);
             case REUSE_OFF_BY_ONE ->
-                    List.of(
-                            Cases.of(Algorithm.MESH_PULL, 1, 3, 1, 0),
-                            Cases.sums(Reduction.CHAIN, false, two, 3, 0, 1),
-                            Cases.sums(Reduction.MESH_PUSH, false, two, 3, 0, 1));
+                    List.of(Cases.of(Algorithm.MESH_PULL, 1, 3, 1, 0), chain, pushed);
             case FINISH_WORD -> List.of(Cases.of(Algorithm.MESH_PUSH, 1, 3, 1, 0));
-            case ONE_COPY ->
-                    List.of(
-                            Cases.of(Algorithm.MESH_PUSH, 1, 3, 1, 1),
-                            Cases.sums(Reduction.CHAIN, false, two, 3, 0, 1),
-                            Cases.sums(Reduction.MESH_PUSH, false, two, 3, 0, 1));
+            case ONE_COPY -> List.of(Cases.of(Algorithm.MESH_PUSH, 1, 3, 1, 1), chain, pushed);
             case START_FIRST, START_IGNORED ->
                     List.of(
                             Cases.of(Algorithm.DIRECT, 1, 3, 1, 1),
@@ -235,8 +226,8 @@ final class Catalogue {
                     List.of(
                             Cases.of(Algorithm.MESH_PUSH, 1, 3, 2, 1),
                             Cases.of(Algorithm.MESH_PUSH, 1, 3, 2, 1).withCounters(),
-                            Cases.sums(Reduction.CHAIN, false, two, 3, 0, 1),
-                            Cases.sums(Reduction.MESH_PUSH, false, two, 3, 0, 1),
+                            chain,
+                            pushed,
                             Cases.sums(Reduction.CHAIN, true, three, 2, 1, 0, 0));
             case PRODUCT_SIGNALS_FIRST ->
                     List.of(
@@ -251,8 +242,8 @@ final class Catalogue {
                     List.of(
                             Cases.of(Algorithm.RING, 1, 3, 1, 1, 1),
                             Cases.pingPong(3, 1, 1, 1, 1),
-                            Cases.sums(Reduction.CHAIN, false, two, 3, 0, 1),
-                            Cases.sums(Reduction.MESH_PUSH, false, two, 3, 0, 1),
+                            chain,
+                            pushed,
                             Cases.sums(Reduction.CHAIN, true, three, 2, 1, 0, 0));
             case PRODUCT_WAITS_IGNORED ->
                     List.of(
@@ -280,6 +271,7 @@ final class Catalogue {
 
     /** Where signals are lost and doubled. */
     static List<Setting> forFaults() {
+        Shards three = Shards.of(1, 1, 1);
         return List.of(
                 Cases.of(Algorithm.RING, 1, 3, 2, 1, 0).withCounters(),
                 Cases.of(Algorithm.MESH_PUSH, 1, 3, 2, 0),
@@ -287,16 +279,8 @@ final class Catalogue {
                 Cases.of(Algorithm.DIRECT, 1, 3, 1, 1, 0),
                 Cases.pingPong(3, 1, 1, 1),
                 Cases.sums(Reduction.CHAIN, true, Shards.of(1, 1), 3, 1, 1),
-                Cases.sums(Reduction.MESH_PUSH, false, Shards.of(1, 1, 1), 3, 1, 1, 0),
+                Cases.sums(Reduction.MESH_PUSH, false, three, 3, 1, 1, 0),
                 Cases.sums(Reduction.DIRECT, true, Shards.of(1, 1), 3, 1, 1),
-                Cases.sums(
-                        Reduction.HIERARCHICAL,
-                        true,
-                        Shards.of(1, 1, 1),
-                        Hosts.of(2, 1),
-                        2,
-                        1,
-                        0,
-                        0));
+                Cases.sums(Reduction.HIERARCHICAL, true, three, Hosts.of(2, 1), 2, 1, 0, 0));
     }
 }

@@ -29,8 +29,8 @@ import java.util.stream.IntStream;
  * random, and equal on all ranks that draw from the same numbers.
  *
  * @param rows who has which rows, of A for a gather and of C for a sum
- * @param inner who has which part of K; used by sums alone
- * @param sides the number of Bs
+ * @param kParts who has which part of K; used by sums alone
+ * @param bCount the number of Bs
  * @param steps of the epilogue, as {@link Epilogue#parse} reads them; empty for none
  * @param pingPong whether a ring keeps arriving shards in two buffers
  * @param kept whether gathered A is kept
@@ -41,9 +41,9 @@ record RandomProblem(
         Operation operation,
         String algorithm,
         Shards rows,
-        Shards inner,
+        Shards kParts,
         long n,
-        int sides,
+        int bCount,
         String steps,
         DType aType,
         DType bType,
@@ -75,13 +75,13 @@ record RandomProblem(
         boolean ring = gathers && algorithm.equals(Algorithm.RING.label());
         boolean pingPong = ring && random.nextInt(3) == 0;
         Shards rows = shards(ranks, least, MOST_ROWS, random);
-        Shards inner =
+        Shards kParts =
                 gathers
                         ? Shards.even(1L + random.nextInt(100), ranks)
                         : shards(ranks, least, 1 + 100 / ranks, random);
         List<String> steps = steps(random);
-        int sides = steps.contains("swiglu") || random.nextInt(6) == 0 ? 2 : 1;
-        if (sides == 2 && !steps.contains("swiglu")) {
+        int bCount = steps.contains("swiglu") || random.nextInt(6) == 0 ? 2 : 1;
+        if (bCount == 2 && !steps.contains("swiglu")) {
             // It is added to the only product.
             steps.remove("residual");
         }
@@ -89,9 +89,9 @@ record RandomProblem(
                 operation,
                 algorithm,
                 rows,
-                inner,
+                kParts,
                 1L + random.nextInt(60),
-                sides,
+                bCount,
                 String.join(",", steps),
                 type(random),
                 type(random),
@@ -101,7 +101,7 @@ record RandomProblem(
                 gathers && !pingPong && random.nextBoolean(),
                 gathers && random.nextInt(4) == 0,
                 1L + random.nextInt(20),
-                gathers && random.nextInt(3) == 0 ? 1 + random.nextLong(inner.totalRows()) : 0,
+                gathers && random.nextInt(3) == 0 ? 1 + random.nextLong(kParts.totalRows()) : 0,
                 1 + random.nextInt(3),
                 1 + random.nextInt(2),
                 random.nextLong());
@@ -146,7 +146,7 @@ record RandomProblem(
     }
 
     private long k() {
-        return inner.totalRows();
+        return kParts.totalRows();
     }
 
     /** A of all ranks. */
@@ -158,7 +158,7 @@ record RandomProblem(
     Matrix input(Matrix a, int rank) {
         return operation == Operation.GATHER
                 ? a.rows(rows.firstRow(rank), rows.rows(rank))
-                : a.block(0, a.rows(), inner.firstRow(rank), inner.rows(rank));
+                : a.block(0, a.rows(), kParts.firstRow(rank), kParts.rows(rank));
     }
 
     /** The first of the rows that a rank gets. */
@@ -175,13 +175,13 @@ record RandomProblem(
 
     Operands operands(Arena arena) {
         return new Operands(
-                IntStream.range(0, sides).mapToObj(side -> b(side, arena)).toList(),
+                IntStream.range(0, bCount).mapToObj(index -> b(index, arena)).toList(),
                 normal(DType.FP32, 1, n, BIAS, arena),
                 normal(out, rows.totalRows(), n, RESIDUAL, arena));
     }
 
-    private Matrix b(int side, Arena arena) {
-        return normal(bType, transposed ? n : k(), transposed ? k() : n, FIRST_B + side, arena);
+    private Matrix b(int index, Arena arena) {
+        return normal(bType, transposed ? n : k(), transposed ? k() : n, FIRST_B + index, arena);
     }
 
     private Matrix normal(DType type, long height, long width, int stream, Arena arena) {
@@ -203,7 +203,7 @@ record RandomProblem(
         Gemm reference = portable ? Gemms.byName("scalar") : auto;
         List<Matrix> sums = with.bs().stream().map(b -> sums(reference, a, b, arena)).toList();
         List<Matrix> results =
-                sums.subList(0, steps.contains("swiglu") ? 1 : sides).stream()
+                sums.subList(0, steps.contains("swiglu") ? 1 : bCount).stream()
                         .map(s -> Matrix.allocate(arena, out, s.rows(), s.cols()))
                         .toList();
         epilogue(with, 0, rows.totalRows()).apply(sums, results);
@@ -214,8 +214,8 @@ record RandomProblem(
         boolean byRank =
                 operation != Operation.GATHER && Reduction.of(algorithm).order() == Order.BY_RANK;
         Matrix sums = null;
-        for (int r = 0; byRank && r < inner.ranks(); r++) {
-            if (inner.rows(r) > 0) {
+        for (int r = 0; byRank && r < kParts.ranks(); r++) {
+            if (kParts.rows(r) > 0) {
                 Matrix part = product(reference, input(a, r), part(b, r), arena);
                 sums = sums == null ? part : sum(sums, part);
             }
@@ -228,8 +228,8 @@ record RandomProblem(
         if (operation == Operation.GATHER) {
             return b;
         }
-        long first = inner.firstRow(rank);
-        long count = inner.rows(rank);
+        long first = kParts.firstRow(rank);
+        long count = kParts.rows(rank);
         return transposed ? b.block(0, b.rows(), first, count) : b.rows(first, count);
     }
 
@@ -291,7 +291,7 @@ record RandomProblem(
                 operation == Operation.ALL
                         ? MatmulAllReduce.on(fabric)
                         : MatmulReduceScatter.on(fabric);
-        builder.a(rows, inner, aType)
+        builder.a(rows, kParts, aType)
                 .output(out)
                 .algorithm(Reduction.of(algorithm))
                 .engine("portable")
@@ -310,10 +310,10 @@ record RandomProblem(
                         algorithm,
                         pingPong ? " ping-pong" : "",
                         rows,
-                        operation == Operation.GATHER ? k() : inner,
+                        operation == Operation.GATHER ? k() : kParts,
                         n,
                         aType,
-                        sides,
+                        bCount,
                         bType,
                         out,
                         steps);

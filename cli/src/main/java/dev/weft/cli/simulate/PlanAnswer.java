@@ -132,7 +132,7 @@ record PlanAnswer(
             if (!search.overlaps(one)) {
                 least = Math.min(least, one.predictedNs());
             }
-            if (!search.isDirect(one.algorithm())) {
+            if (!PlanSearch.isDirect(one.algorithm())) {
                 double gather = search.price(one, SimulatedView.COMM_ONLY).arrivedNs();
                 double product = search.price(one, SimulatedView.COMPUTE_ONLY).ns();
                 least = Math.min(least, gather + product);

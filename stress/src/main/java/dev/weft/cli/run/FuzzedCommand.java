@@ -82,8 +82,8 @@ public final class FuzzedCommand {
         RecordBytes.read(RankFailure.class, end);
     }
 
-    public static void showProgress(Path folder, byte[] told) throws IOException {
-        Files.write(folder.resolve("progress-0"), told);
+    public static void showProgress(Path folder, byte[] progress) throws IOException {
+        Files.write(folder.resolve("progress-0"), progress);
         ProgressFile.show(folder, new Progress(false));
     }
 
@@ -118,7 +118,7 @@ public final class FuzzedCommand {
     }
 
     public static void readNumbers(String text) {
-        told(
+        refusing(
                 () -> {
                     NumberList.parse("--gm", text, 0, 1L << 40);
                     NumberList.parseInts("--n-ranks", text, 0, 1 << 20);
@@ -126,14 +126,14 @@ public final class FuzzedCommand {
     }
 
     public static void readDuration(String text) {
-        told(() -> new Durations().convert(text));
+        refusing(() -> new Durations().convert(text));
     }
 
     /** Reads the options of {@code run} and checks them; runs nothing. */
     public static void readOptions(String... arguments) {
         // As in the command, where the parser has no voice of its own.
         CommandLine.tracer().setLevel(CommandLine.TraceLevel.OFF);
-        told(
+        refusing(
                 () -> {
                     RunOptions options = new RunOptions();
                     new CommandLine(options).parseArgs(arguments);
@@ -144,7 +144,7 @@ public final class FuzzedCommand {
     }
 
     /** What the user gets to see of a refusal, which may well repeat what the user has typed. */
-    private static void told(Runnable reading) {
+    private static void refusing(Runnable reading) {
         try {
             reading.run();
         } catch (ParameterException | TypeConversionException | UsageException e) {
