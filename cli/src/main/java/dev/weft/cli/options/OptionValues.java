@@ -2,6 +2,7 @@ package dev.weft.cli.options;
 
 import dev.weft.cli.console.UsageException;
 import dev.weft.plan.GatherWriter;
+import dev.weft.plan.PlanWriter;
 import dev.weft.plan.Reduction.Order;
 import dev.weft.plan.ReductionWriter;
 import dev.weft.tensor.DType;
@@ -73,6 +74,11 @@ public final class OptionValues {
     public static ReductionWriter reduction(String op, String label) {
         return UsageException.checked(
                 "--algorithm with --op " + op + ": ", () -> ReductionWriter.named(label));
+    }
+
+    /** The writer of an operator's plans with this name. */
+    public static PlanWriter writer(String op, String label) {
+        return op.equals(ProblemSpec.GATHER) ? algorithm(label) : reduction(op, label);
     }
 
     public static String oneOf(String option, String value, String... allowed) {

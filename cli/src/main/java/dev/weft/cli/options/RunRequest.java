@@ -44,9 +44,8 @@ public record RunRequest(ProblemSpec problem, ExecutionSpec execution) {
 
     /** Whether the user has added the algorithm. */
     public boolean hasOwnAlgorithm() {
-        return problem.gathers()
-                ? !(OptionValues.algorithm(execution.algorithm()) instanceof Algorithm)
-                : !(reduction() instanceof Reduction);
+        PlanWriter asked = OptionValues.writer(problem.op(), execution.algorithm());
+        return !(asked instanceof Algorithm || asked instanceof Reduction);
     }
 
     /** The requested way to sum. */
@@ -110,12 +109,9 @@ public record RunRequest(ProblemSpec problem, ExecutionSpec execution) {
                         : new Sums(problem.kParts(first), problem.sums().all(), execution.order()));
     }
 
-    /** The writer of a priced problem's plans; auto is the own kernel of a machine that has one. */
-    public PlanWriter writer(Problem priced) {
-        if (!problem.gathers()) {
-            return reduction();
-        }
-        PlanWriter asked = OptionValues.algorithm(execution.algorithm());
+    /** The writer of plans to be priced; auto is the own kernel of a machine that has one. */
+    public PlanWriter writer() {
+        PlanWriter asked = OptionValues.writer(problem.op(), execution.algorithm());
         return asked == Algorithm.AUTO ? Algorithm.MESH_PUSH : asked;
     }
 }

@@ -178,7 +178,7 @@ final class SimRun {
         Candidate chosen =
                 auto && !search.hasOwnKernel()
                         ? candidates(search).getFirst()
-                        : search.candidate(request.writer(search.problem()));
+                        : search.candidate(request.writer());
         long start = System.nanoTime();
         Prediction call = search.price(chosen, SimulatedView.PIPELINED);
         pricingNs += System.nanoTime() - start;

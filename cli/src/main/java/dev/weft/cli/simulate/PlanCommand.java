@@ -11,7 +11,6 @@ import dev.weft.cli.options.NumberList;
 import dev.weft.cli.options.OptionValues;
 import dev.weft.cli.options.ProblemOptions;
 import dev.weft.cli.options.RhsOption;
-import dev.weft.plan.PlanWriter;
 import dev.weft.plan.Reduction.Order;
 import dev.weft.plan.step.StepPlan;
 import dev.weft.search.Candidate;
@@ -123,10 +122,8 @@ public final class PlanCommand extends WeftCommand {
         if (algorithm != null && !dump) {
             throw new UsageException("--algorithm " + algorithm + ": goes with --dump");
         }
-        if (algorithm != null && common.isSummed()) {
-            OptionValues.reduction(common.op, algorithm);
-        } else if (algorithm != null) {
-            OptionValues.algorithm(algorithm);
+        if (algorithm != null) {
+            OptionValues.writer(common.op, algorithm);
         }
         checkSize("--gm", m);
         checkSize("--gk", k);
@@ -158,8 +155,7 @@ public final class PlanCommand extends WeftCommand {
             return plans(search, best.cheapest());
         }
         try {
-            PlanWriter asked = SimRules.writer(search.problem(), algorithm);
-            return plans(search, search.candidate(asked));
+            return plans(search, search.candidate(OptionValues.writer(common.op, algorithm)));
         } catch (IllegalArgumentException e) {
             String unnamed = e.getMessage().replaceFirst("^algorithm '[^']*': ", "");
             throw new UsageException("--algorithm %s: %s", algorithm, unnamed);

@@ -7,7 +7,6 @@ import dev.weft.plan.step.Step;
 import dev.weft.plan.step.StepPlan;
 import dev.weft.plan.step.Worker;
 import java.util.List;
-import java.util.Locale;
 
 /** The plans of all ranks as the field {@code plan} of docs/sweep-record.md. */
 record PlanJson(String name, List<Rank> ranks) {
@@ -21,19 +20,17 @@ record PlanJson(String name, List<Rank> ranks) {
         }
     }
 
-    record Memory(String name, String kind, long rows, long cols) {
+    record Memory(String name, Buffer.Kind kind, long rows, long cols) {
 
         static Memory of(Buffer buffer) {
-            return new Memory(
-                    buffer.name(), lowerCase(buffer.kind()), buffer.rows(), buffer.cols());
+            return new Memory(buffer.name(), buffer.kind(), buffer.rows(), buffer.cols());
         }
     }
 
-    record Lane(String kind, List<Action> steps) {
+    record Lane(Worker.Kind kind, List<Action> steps) {
 
         static Lane of(Worker worker) {
-            return new Lane(
-                    lowerCase(worker.kind()), worker.steps().stream().map(Action::of).toList());
+            return new Lane(worker.kind(), worker.steps().stream().map(Action::of).toList());
         }
     }
 
@@ -93,9 +90,5 @@ record PlanJson(String name, List<Rank> ranks) {
 
     static PlanJson of(String name, List<StepPlan> plans) {
         return new PlanJson(name, plans.stream().map(Rank::of).toList());
-    }
-
-    private static String lowerCase(Enum<?> value) {
-        return value.name().toLowerCase(Locale.ROOT).replace('_', '-');
     }
 }

@@ -1,13 +1,10 @@
 package dev.weft.cli.simulate;
 
 import dev.weft.cli.console.UsageException;
-import dev.weft.cli.options.OptionValues;
 import dev.weft.cli.options.ProblemSpec;
 import dev.weft.cli.options.RhsOption;
 import dev.weft.ffi.MpiEnvironment;
-import dev.weft.plan.PlanWriter;
 import dev.weft.plan.Reduction.Order;
-import dev.weft.plan.ReductionWriter;
 import dev.weft.plan.Shards;
 import dev.weft.search.PlanSearch;
 import dev.weft.search.Problem;
@@ -72,13 +69,6 @@ public final class SimRules {
     /** Like {@link #machine(String)}; {@code lnc} says if a rank of trn2 has one core or two. */
     public static Machine machine(String nameOrPath, int lnc) {
         return UsageException.checked("--soc-version: ", () -> Machines.of(nameOrPath, lnc));
-    }
-
-    /** The algorithm with this name, for a problem that gathers A or sums products. */
-    static PlanWriter writer(Problem problem, String label) {
-        return problem.sums() == null
-                ? OptionValues.algorithm(label)
-                : ReductionWriter.named(label);
     }
 
     /** The problem, summed over its ranks, which have even parts of K, if {@code op} says so. */

@@ -1,6 +1,7 @@
 package dev.weft.cli.simulate;
 
 import dev.weft.cli.console.Progress;
+import dev.weft.cli.options.OptionValues;
 import dev.weft.json.JsonField;
 import dev.weft.plan.PlanException;
 import dev.weft.plan.Reduction.Order;
@@ -193,8 +194,8 @@ record Sweep(
         }
     }
 
-    private static Candidate candidate(PlanSearch search, String algorithm, int split) {
-        return search.candidate(SimRules.writer(search.problem(), algorithm), cut(split));
+    private Candidate candidate(PlanSearch search, String algorithm, int split) {
+        return search.candidate(OptionValues.writer(op, algorithm), cut(split));
     }
 
     private static Cut cut(int split) {

@@ -223,9 +223,8 @@ public final class SweepCommand extends WeftCommand {
     }
 
     private List<String> algorithms() {
-        boolean summed = common.isSummed();
         if (algorithm.equals("all")) {
-            return (summed
+            return (common.isSummed()
                             ? Arrays.stream(Reduction.values()).map(Reduction::label)
                             : Arrays.stream(Algorithm.values()).map(Algorithm::label))
                     .filter(label -> !label.equals(Algorithm.AUTO.label()))
@@ -237,10 +236,7 @@ public final class SweepCommand extends WeftCommand {
                 throw new UsageException(
                         "--algorithm auto: a sweep prices each one, expected all or some of them");
             }
-            some.add(
-                    summed
-                            ? OptionValues.reduction(common.op, label).label()
-                            : OptionValues.algorithm(label).label());
+            some.add(OptionValues.writer(common.checkedOp(), label).label());
         }
         return List.copyOf(some);
     }
