@@ -53,7 +53,7 @@ class DocumentedCodeTest {
     /** By page, or by page and number of the fragment: the names that it uses. */
     private static final Map<String, String> NAMES =
             Map.ofEntries(
-                    Map.entry("algorithms", "Chunks chunks; int ranks;"),
+                    Map.entry("algorithms", "GatherRequest request; Chunks chunks; int ranks;"),
                     Map.entry("algorithms 2", "ReductionRequest request;"),
                     Map.entry("cluster", ""),
                     Map.entry(
