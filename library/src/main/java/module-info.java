@@ -21,7 +21,7 @@
  *       dev.weft.op.Operator#nextShard nextShard} saves a copy of A, {@link
  *       dev.weft.op.Operator#replaceB replaceB} replaces B.
  *   <li><b>Results.</b> {@link dev.weft.op.Result} has the product, gathered A if it was kept, and
- *       a {@link dev.weft.op.Timeline} of what every worker did.
+ *       a {@link dev.weft.trace.Timeline} of what every worker did.
  * </ol>
  *
  * <p>All ranks prepare, call and close their operators in the same order. A rank that fails ends
@@ -74,6 +74,7 @@ module dev.weft {
     exports dev.weft.plan.step;
     exports dev.weft.predict;
     exports dev.weft.tensor;
+    exports dev.weft.trace;
 
     // For models of GPUs.
     exports dev.weft.cuda.exec to

@@ -31,6 +31,7 @@ import dev.weft.predict.MachineModel.PredictedCall;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import dev.weft.tensor.MatrixFiles;
+import dev.weft.trace.Timeline;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.module.ModuleDescriptor;
@@ -164,6 +165,26 @@ class PackageExamplesTest {
     @Test
     void aMeshIsFasterThanAGatherFollowedByAProduct() {
         assertTrue(microseconds(Algorithm.MESH_PULL) < microseconds(Algorithm.SEQUENTIAL));
+    }
+
+    static long busyNs(Timeline timeline, Timeline.Kind kind) {
+        return timeline.tracks().stream()
+                .flatMap(track -> track.spans().stream())
+                .filter(span -> span.kind() == kind)
+                .mapToLong(span -> span.endNs() - span.startNs())
+                .sum();
+    }
+
+    @Test
+    void aTimelineSaysWhatTookTime() {
+        Timeline.Kind kind = Timeline.Kind.COMPUTE;
+        List<Timeline.Span> spans =
+                List.of(
+                        Timeline.Span.local(kind, 0, 0, 0, 8, 10, 15),
+                        Timeline.Span.local(Timeline.Kind.WAIT, 1, 1, 0, 8, 15, 40),
+                        Timeline.Span.local(kind, 1, 0, 0, 8, 40, 48));
+        Timeline timeline = new Timeline(0, 0, 50, List.of(new Timeline.Track("one", spans)));
+        assertEquals(13, busyNs(timeline, kind));
     }
 
     static Matrix written(String file, Arena arena) throws IOException {

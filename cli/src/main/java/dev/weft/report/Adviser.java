@@ -2,10 +2,10 @@ package dev.weft.report;
 
 import static dev.weft.report.Text.text;
 
-import dev.weft.op.Timeline;
-import dev.weft.op.Timeline.Kind;
 import dev.weft.report.TimeShares.Activity;
 import dev.weft.report.TimeShares.RankShares;
+import dev.weft.trace.Timeline;
+import dev.weft.trace.Timeline.Kind;
 import dev.weft.tune.Quantiles;
 import java.util.ArrayList;
 import java.util.List;

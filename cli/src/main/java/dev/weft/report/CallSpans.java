@@ -1,6 +1,6 @@
 package dev.weft.report;
 
-import dev.weft.op.Timeline;
+import dev.weft.trace.Timeline;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;

@@ -3,10 +3,10 @@ package dev.weft.report;
 import static dev.weft.report.Text.text;
 
 import dev.weft.json.JsonField;
-import dev.weft.op.Timeline;
-import dev.weft.op.Timeline.Span;
-import dev.weft.op.Timeline.Track;
 import dev.weft.process.SafeText;
+import dev.weft.trace.Timeline;
+import dev.weft.trace.Timeline.Span;
+import dev.weft.trace.Timeline.Track;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.Comparator;
@@ -15,7 +15,7 @@ import java.util.List;
 import java.util.Set;
 
 /**
- * What one rank of a program did in several calls, as {@link dev.weft.op.CallLog} wrote it.
+ * What one rank of a program did in several calls, as {@link dev.weft.trace.CallLog} wrote it.
  *
  * @param calls at least one
  */

@@ -1,6 +1,6 @@
 package dev.weft.report;
 
-import dev.weft.op.Timeline.Kind;
+import dev.weft.trace.Timeline.Kind;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;

@@ -1,7 +1,7 @@
 package dev.weft.report;
 
-import dev.weft.op.Timeline;
-import dev.weft.op.Timeline.Kind;
+import dev.weft.trace.Timeline;
+import dev.weft.trace.Timeline.Kind;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;

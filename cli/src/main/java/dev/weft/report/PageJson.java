@@ -9,7 +9,7 @@ import com.fasterxml.jackson.core.io.SerializedString;
 import com.fasterxml.jackson.core.json.JsonWriteFeature;
 import dev.weft.json.Json;
 import dev.weft.json.RecordJson;
-import dev.weft.op.Timeline;
+import dev.weft.trace.Timeline;
 import java.io.IOException;
 import java.io.Writer;
 import java.util.List;

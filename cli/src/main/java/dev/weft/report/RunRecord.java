@@ -2,7 +2,7 @@ package dev.weft.report;
 
 import dev.weft.fabric.ReplicaGroups;
 import dev.weft.json.JsonField;
-import dev.weft.op.Timeline;
+import dev.weft.trace.Timeline;
 import java.util.List;
 
 /**

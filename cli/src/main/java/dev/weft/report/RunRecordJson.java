@@ -3,7 +3,7 @@ package dev.weft.report;
 import com.fasterxml.jackson.core.JsonGenerator;
 import dev.weft.json.JsonField;
 import dev.weft.json.RecordJson;
-import dev.weft.op.Timeline;
+import dev.weft.trace.Timeline;
 import java.io.IOException;
 import java.util.List;
 

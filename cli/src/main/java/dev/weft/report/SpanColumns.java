@@ -1,7 +1,7 @@
 package dev.weft.report;
 
 import com.fasterxml.jackson.core.JsonGenerator;
-import dev.weft.op.Timeline;
+import dev.weft.trace.Timeline;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.nio.ByteBuffer;

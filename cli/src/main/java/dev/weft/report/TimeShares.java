@@ -1,8 +1,8 @@
 package dev.weft.report;
 
-import dev.weft.op.Timeline;
 import dev.weft.report.CallSpans.RankSpans;
 import dev.weft.report.CallSpans.TrackKind;
+import dev.weft.trace.Timeline;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;

@@ -2,8 +2,8 @@ package dev.weft.report;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import dev.weft.op.Timeline;
 import dev.weft.report.CallSpans.TrackKind;
+import dev.weft.trace.Timeline;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;

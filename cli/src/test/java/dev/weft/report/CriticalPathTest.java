@@ -11,10 +11,10 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.weft.op.Timeline;
-import dev.weft.op.Timeline.Kind;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Shards;
+import dev.weft.trace.Timeline;
+import dev.weft.trace.Timeline.Kind;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;

@@ -6,7 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.weft.op.Timeline;
+import dev.weft.trace.Timeline;
 import java.io.IOException;
 import java.io.StringWriter;
 import java.util.ArrayList;

@@ -2,8 +2,8 @@ package dev.weft.report;
 
 import com.fasterxml.jackson.core.JsonFactory;
 import com.fasterxml.jackson.core.JsonGenerator;
-import dev.weft.op.Timeline;
-import dev.weft.op.Timeline.Kind;
+import dev.weft.trace.Timeline;
+import dev.weft.trace.Timeline.Kind;
 import java.io.IOException;
 import java.io.StringWriter;
 import java.io.UncheckedIOException;

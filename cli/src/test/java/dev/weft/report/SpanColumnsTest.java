@@ -5,10 +5,10 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.core.JsonFactory;
 import com.fasterxml.jackson.core.JsonGenerator;
-import dev.weft.op.Timeline;
-import dev.weft.op.Timeline.Kind;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Shards;
+import dev.weft.trace.Timeline;
+import dev.weft.trace.Timeline.Kind;
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.io.InputStream;

@@ -12,14 +12,14 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.weft.op.Timeline;
-import dev.weft.op.Timeline.Kind;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Shards;
 import dev.weft.report.CallSpans.TrackKind;
 import dev.weft.report.TimeShares.Activity;
 import dev.weft.report.TimeShares.RankShares;
 import dev.weft.report.TimeShares.Share;
+import dev.weft.trace.Timeline;
+import dev.weft.trace.Timeline.Kind;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;

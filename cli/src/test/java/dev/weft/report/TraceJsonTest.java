@@ -4,10 +4,10 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.weft.op.Timeline;
-import dev.weft.op.Timeline.Kind;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Shards;
+import dev.weft.trace.Timeline;
+import dev.weft.trace.Timeline.Kind;
 import java.io.IOException;
 import java.io.StringWriter;
 import java.util.List;

@@ -4,9 +4,9 @@ import static java.lang.foreign.ValueLayout.JAVA_INT;
 
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.FabricException.PeerFailedException;
-import dev.weft.op.Timeline;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
+import dev.weft.trace.Timeline;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;

@@ -2,10 +2,10 @@ package dev.weft.compat;
 
 import dev.weft.cuda.GpuStream;
 import dev.weft.fabric.Fabric;
-import dev.weft.op.Timeline.Kind;
-import dev.weft.op.Timeline.Span;
 import dev.weft.process.Uninterruptibly;
 import dev.weft.tensor.Matrix;
+import dev.weft.trace.Timeline.Kind;
+import dev.weft.trace.Timeline.Span;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;

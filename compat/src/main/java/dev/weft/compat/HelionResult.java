@@ -1,7 +1,7 @@
 package dev.weft.compat;
 
-import dev.weft.op.Timeline;
 import dev.weft.tensor.Matrix;
+import dev.weft.trace.Timeline;
 import java.util.Optional;
 
 /**

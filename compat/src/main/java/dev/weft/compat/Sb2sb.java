@@ -9,12 +9,12 @@ import dev.weft.fabric.Fabric;
 import dev.weft.fabric.ReplicaGroups;
 import dev.weft.op.AllGather;
 import dev.weft.op.OperatorBuilder;
-import dev.weft.op.Timeline;
 import dev.weft.plan.GatherWriter;
 import dev.weft.plan.Plan;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
+import dev.weft.trace.Timeline;
 
 /**
  * The SBUF-to-SBUF all-gathers: in one call each, or {@linkplain #prepare prepared} once and called

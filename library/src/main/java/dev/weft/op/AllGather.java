@@ -6,6 +6,7 @@ import dev.weft.plan.Plan;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
+import dev.weft.trace.Timeline;
 import java.util.Arrays;
 
 /**

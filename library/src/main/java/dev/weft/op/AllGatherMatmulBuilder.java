@@ -14,7 +14,6 @@ import dev.weft.gemm.PackedB;
 import dev.weft.op.exec.Description;
 import dev.weft.op.exec.Description.Feature;
 import dev.weft.op.exec.EpilogueSteps;
-import dev.weft.op.exec.OperatorTrial;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.GatherRequest;
@@ -186,9 +185,9 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
         return new AutoChoice(fabric, planning.problem(), settings)
                 .choose(
                         () -> prices(planning.problem(), engine),
-                        new OperatorTrial<>(
+                        trial(
                                 candidate -> tried(planning, prepared, planning.plan(candidate)),
-                                shard -> shard.data().fill(OperatorTrial.ORDINARY)));
+                                shard -> shard.data().fill(ORDINARY)));
     }
 
     /** Collective if there is a network to measure; only the first rank gets prices. */

@@ -11,10 +11,10 @@ import dev.weft.search.PlanSearch;
 import dev.weft.search.Problem;
 import dev.weft.sim.CoreEngine;
 import dev.weft.sim.Machine;
-import dev.weft.sim.SimulatedView;
 import dev.weft.sim.Wiring;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
+import dev.weft.trace.View;
 import dev.weft.tune.HostModel;
 import dev.weft.tune.Quantiles;
 import java.util.Arrays;
@@ -115,7 +115,7 @@ record AutoMachine(Fabric fabric) {
                         Map.of(),
                         null);
         PlanSearch search = new PlanSearch(machine, gather);
-        return search.price(search.candidate(Algorithm.MESH_PUSH), SimulatedView.COMM_ONLY).ns();
+        return search.price(search.candidate(Algorithm.MESH_PUSH), View.COMM_ONLY).ns();
     }
 
     private Machine withLinks(Machine host, double latencyUs, double chunkNs, double gbps) {

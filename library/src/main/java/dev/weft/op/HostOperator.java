@@ -7,6 +7,8 @@ import dev.weft.gemm.Gemm;
 import dev.weft.plan.Plan;
 import dev.weft.plan.step.StepPlan;
 import dev.weft.tensor.Matrix;
+import dev.weft.trace.Timeline;
+import dev.weft.trace.View;
 import java.util.List;
 import java.util.Optional;
 

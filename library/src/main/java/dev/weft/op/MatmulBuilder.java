@@ -2,11 +2,16 @@ package dev.weft.op;
 
 import dev.weft.gemm.Gemm;
 import dev.weft.op.exec.EpilogueSteps;
+import dev.weft.search.Candidate;
+import dev.weft.search.Trial;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
+import dev.weft.trace.View;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
+import java.util.function.Consumer;
+import java.util.function.Function;
 
 /**
  * The part of a description that all operators share: right-hand sides, types, the engine, chunks
@@ -52,6 +57,53 @@ public abstract class MatmulBuilder<M, B extends MatmulBuilder<M, B>> {
                         transposed ? cols : rows,
                         transposed ? rows : cols));
         return self();
+    }
+
+    /** The byte that fills shards in trials: no zero and no NaN in any type. */
+    protected static final byte ORDINARY = 0x3f;
+
+    /**
+     * A trial of candidates, each as a prepared operator.
+     *
+     * @param fill writes ordinary values into a shard: memory that was never written is read faster
+     *     than other memory, and multiplying zeros needs less power
+     */
+    @SuppressWarnings("exports")
+    protected static <M, O extends Operator<M>> Trial<O> trial(
+            Function<Candidate, O> operators, Consumer<M> fill) {
+        return new OperatorTrial<>(operators, fill);
+    }
+
+    private record OperatorTrial<M, O extends Operator<M>>(
+            Function<Candidate, O> operators, Consumer<M> fill) implements Trial<O> {
+
+        /** Calls use two places for A in turn. */
+        private static final int PLACES = 2;
+
+        @Override
+        public O prepare(Candidate candidate) {
+            O operator = operators.apply(candidate);
+            try {
+                for (int copy = 0; copy < PLACES; copy++) {
+                    fill.accept(operator.nextShard());
+                    callNs(operator);
+                }
+                return operator;
+            } catch (RuntimeException | Error e) {
+                operator.close();
+                throw e;
+            }
+        }
+
+        @Override
+        public long callNs(O operator) {
+            return operator.callInPlace(View.PIPELINED).elapsedNs();
+        }
+
+        @Override
+        public void close(O operator) {
+            operator.close();
+        }
     }
 
     /** Refuses memory that this thread cannot read, instead of failing later, deep inside. */

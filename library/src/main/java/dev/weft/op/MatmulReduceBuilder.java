@@ -10,7 +10,6 @@ import dev.weft.ffi.LargePages;
 import dev.weft.gemm.Gemm;
 import dev.weft.gemm.Gemms;
 import dev.weft.gemm.PackedB;
-import dev.weft.op.exec.OperatorTrial;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.Plan;
 import dev.weft.plan.PlanWriter;
@@ -128,10 +127,7 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
                 return operator;
             }
             AutoChoice.Choice<O> choice =
-                    AutoChoice.tried(
-                            fabric,
-                            candidates,
-                            new OperatorTrial<>(made, a -> a.data().fill(OperatorTrial.ORDINARY)));
+                    AutoChoice.tried(fabric, candidates, trial(made, a -> a.data().fill(ORDINARY)));
             ((HostOperator) choice.prepared()).adopt(resources, choice.candidates());
             return choice.prepared();
         } catch (RuntimeException | Error e) {

@@ -4,6 +4,7 @@ import dev.weft.fabric.FabricException;
 import dev.weft.plan.Plan;
 import dev.weft.plan.PlanWriter;
 import dev.weft.plan.step.StepPlan;
+import dev.weft.trace.View;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicReference;
@@ -283,19 +284,6 @@ public abstract class Operator<M> implements AutoCloseable {
                     : new IllegalStateException(cause);
         }
         return result();
-    }
-
-    /** Which parts of a call run; all but {@link #PIPELINED} are for measurements. */
-    public enum View {
-        /**
-         * The whole call: transfers and product at once (or one after the other if the plan says
-         * so).
-         */
-        PIPELINED,
-        /** Only the product, as if every chunk had arrived: it uses whatever the buffers hold. */
-        COMPUTE_ONLY,
-        /** Only the transfers. */
-        COMM_ONLY
     }
 
     /**

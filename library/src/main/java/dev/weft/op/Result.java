@@ -1,5 +1,6 @@
 package dev.weft.op;
 
+import dev.weft.trace.Timeline;
 import java.util.Optional;
 
 /**

@@ -14,9 +14,9 @@ import dev.weft.sim.Machine;
 import dev.weft.sim.Machines;
 import dev.weft.sim.Prediction;
 import dev.weft.sim.Scenario;
-import dev.weft.sim.SimulatedView;
 import dev.weft.sim.Simulator;
 import dev.weft.tensor.DType;
+import dev.weft.trace.View;
 import java.util.List;
 import java.util.Map;
 
@@ -107,11 +107,11 @@ public final class MachineModel {
                         false,
                         0,
                         Map.of());
-        Prediction whole = Simulator.run(machine, scenario, SimulatedView.PIPELINED);
+        Prediction whole = Simulator.run(machine, scenario, View.PIPELINED);
         return new PredictedCall(
                 whole.ns(),
-                Simulator.run(machine, scenario, SimulatedView.COMM_ONLY).ns(),
-                Simulator.run(machine, scenario, SimulatedView.COMPUTE_ONLY).ns(),
+                Simulator.run(machine, scenario, View.COMM_ONLY).ns(),
+                Simulator.run(machine, scenario, View.COMPUTE_ONLY).ns(),
                 whole.bounds().ns());
     }
 

@@ -19,11 +19,11 @@ import dev.weft.sim.Engine;
 import dev.weft.sim.Machine;
 import dev.weft.sim.Prediction;
 import dev.weft.sim.Scenario;
-import dev.weft.sim.SimulatedView;
 import dev.weft.sim.Simulator;
 import dev.weft.sim.TileEngine;
 import dev.weft.sim.Wiring;
 import dev.weft.tensor.DType;
+import dev.weft.trace.View;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.Comparator;
@@ -369,11 +369,11 @@ public record PlanSearch(Machine machine, Problem problem) {
 
     /** The candidate with the predicted time of a call. */
     public Candidate priced(Candidate candidate) {
-        return candidate.priced(price(candidate, SimulatedView.PIPELINED).ns());
+        return candidate.priced(price(candidate, View.PIPELINED).ns());
     }
 
     /** The simulator's prediction for a view of a call. */
-    public Prediction price(Candidate candidate, SimulatedView view) {
+    public Prediction price(Candidate candidate, View view) {
         return Simulator.run(machine, scenario(candidate), view);
     }
 

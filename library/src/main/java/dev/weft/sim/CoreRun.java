@@ -6,6 +6,7 @@ import dev.weft.plan.step.Step;
 import dev.weft.sim.Tasks.AddTask;
 import dev.weft.sim.Tasks.ProductTask;
 import dev.weft.tensor.DType;
+import dev.weft.trace.View;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
@@ -82,7 +83,7 @@ final class CoreRun extends ProductRun {
     /** One core's time for rows of a product and a part of the columns. */
     private double workNs(ProductTask product, long rows, int part) {
         Scenario scenario = simulation.scenario;
-        if (simulation.view == SimulatedView.COMM_ONLY || scenario.columns().isEmpty()) {
+        if (simulation.view == View.COMM_ONLY || scenario.columns().isEmpty()) {
             return 0;
         }
         CoreEngine.CallCosts costs = engine.inCalls();
@@ -108,7 +109,7 @@ final class CoreRun extends ProductRun {
                 && product.from() == Buffer.Kind.A
                 && copyGbps > 0
                 && part == 0
-                && simulation.view == SimulatedView.PIPELINED) {
+                && simulation.view == View.PIPELINED) {
             work += rows * product.k() * scenario.aType().bytes() / copyGbps;
         }
         return work * slowness;

@@ -4,6 +4,7 @@ import dev.weft.plan.step.Step;
 import dev.weft.sim.SpanSink.Activity;
 import dev.weft.sim.Tasks.AddTask;
 import dev.weft.sim.Tasks.ProductTask;
+import dev.weft.trace.View;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -44,7 +45,7 @@ abstract class ProductRun {
                 products.add(tasks.product(steps, i));
                 i += products.getLast().parts().size() - 1;
             } else if (steps.get(i) instanceof Step.Add add
-                    && simulation.view != SimulatedView.COMPUTE_ONLY) {
+                    && simulation.view != View.COMPUTE_ONLY) {
                 adds.add(tasks.add(add));
             }
         }
@@ -86,8 +87,7 @@ abstract class ProductRun {
             long rows,
             double from,
             double to) {
-        if (simulation.view != SimulatedView.COMM_ONLY
-                && !simulation.scenario.columns().isEmpty()) {
+        if (simulation.view != View.COMM_ONLY && !simulation.scenario.columns().isEmpty()) {
             simulation.sink.span(
                     rank, track, new SpanSink.Span(kind, peer, -1, firstRow, rows, 0, 0, from, to));
         }

@@ -5,6 +5,7 @@ import dev.weft.plan.step.Signal;
 import dev.weft.plan.step.Step;
 import dev.weft.plan.step.StepPlan;
 import dev.weft.plan.step.Worker;
+import dev.weft.trace.View;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -16,7 +17,7 @@ final class Simulation {
 
     final Machine machine;
     final Scenario scenario;
-    final SimulatedView view;
+    final View view;
     final SymmetricRanks like;
 
     /** Null if no spans are wanted. */
@@ -45,12 +46,7 @@ final class Simulation {
     private double lastArrivalNs;
     private double doneNs;
 
-    Simulation(
-            Machine machine,
-            Scenario scenario,
-            SimulatedView view,
-            SymmetricRanks like,
-            SpanSink sink) {
+    Simulation(Machine machine, Scenario scenario, View view, SymmetricRanks like, SpanSink sink) {
         this.machine = machine;
         this.scenario = scenario;
         this.view = view;
@@ -87,7 +83,7 @@ final class Simulation {
             if (worker.kind() == Worker.Kind.MULTIPLIER) {
                 programs.add(worker.steps());
             }
-            if (view != SimulatedView.COMPUTE_ONLY) {
+            if (view != View.COMPUTE_ONLY) {
                 addLane(tasks, plan.rank(), lane, worker.steps());
                 addJoins(tasks, worker.steps());
             }

@@ -1,5 +1,7 @@
 package dev.weft.sim;
 
+import dev.weft.trace.View;
+
 /**
  * Prices scenarios on machines: simulates the plans that executors run, by discrete events. Links,
  * buses and cores share their rate equally among their current users. Pure and thread-safe.
@@ -16,30 +18,25 @@ public final class Simulator {
      * gives the same times. Ranks are not alike if shards or hosts are unequal or some rank is
      * slow.
      */
-    public static Prediction run(Machine machine, Scenario scenario, SimulatedView view) {
+    public static Prediction run(Machine machine, Scenario scenario, View view) {
         return run(machine, scenario, view, null);
     }
 
     /** Simulates every rank, and reports to {@code sink} what each does (null for none). */
     public static Prediction runEveryRank(
-            Machine machine, Scenario scenario, SimulatedView view, SpanSink sink) {
+            Machine machine, Scenario scenario, View view, SpanSink sink) {
         check(machine, scenario);
         return run(machine, scenario, view, SymmetricRanks.none(scenario.ranks()), sink);
     }
 
     /** Like {@link #run}, reporting the simulated ranks to {@code sink}. */
-    public static Prediction run(
-            Machine machine, Scenario scenario, SimulatedView view, SpanSink sink) {
+    public static Prediction run(Machine machine, Scenario scenario, View view, SpanSink sink) {
         check(machine, scenario);
         return run(machine, scenario, view, SymmetricRanks.of(machine, scenario), sink);
     }
 
     private static Prediction run(
-            Machine machine,
-            Scenario scenario,
-            SimulatedView view,
-            SymmetricRanks like,
-            SpanSink sink) {
+            Machine machine, Scenario scenario, View view, SymmetricRanks like, SpanSink sink) {
         long copies = Math.multiplyExact(scenario.copiesPerRank(), like.count());
         if (copies > MAX_COPIES) {
             throw new IllegalArgumentException(

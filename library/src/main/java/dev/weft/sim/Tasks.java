@@ -5,6 +5,7 @@ import dev.weft.plan.step.Part;
 import dev.weft.plan.step.Signal;
 import dev.weft.plan.step.Step;
 import dev.weft.plan.step.StepPlan;
+import dev.weft.trace.View;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -134,10 +135,10 @@ final class Tasks {
                 a.rows(),
                 parts.size() == 1 ? List.of(parts.getFirst()) : List.copyOf(parts),
                 columns(multiply.b()),
-                multiply.resume() && simulation.view != SimulatedView.COMPUTE_ONLY,
+                multiply.resume() && simulation.view != View.COMPUTE_ONLY,
                 kind(multiply.into()),
                 inPlace ? Buffer.Kind.A : kind(a),
-                simulation.view == SimulatedView.PIPELINED ? multiply.leastRows() : 0,
+                simulation.view == View.PIPELINED ? multiply.leastRows() : 0,
                 simulation.owner(multiply.firstRow()),
                 waits(multiply),
                 List.copyOf(raises),
@@ -178,7 +179,7 @@ final class Tasks {
     }
 
     AddTask add(Step.Add step) {
-        boolean isPriced = simulation.view == SimulatedView.PIPELINED;
+        boolean isPriced = simulation.view == View.PIPELINED;
         return new AddTask(
                 isPriced ? (double) step.into().rows() * step.into().cols() : 0,
                 step.addends().size() - 1,
@@ -194,7 +195,7 @@ final class Tasks {
 
     Waits waits(Step step) {
         int count = step.waits().size();
-        if (count == 0 || simulation.view == SimulatedView.COMPUTE_ONLY) {
+        if (count == 0 || simulation.view == View.COMPUTE_ONLY) {
             return Waits.NONE;
         }
         Word[] words = new Word[count];

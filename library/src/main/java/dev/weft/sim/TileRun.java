@@ -4,6 +4,7 @@ import dev.weft.plan.step.Buffer;
 import dev.weft.plan.step.Step;
 import dev.weft.sim.Tasks.AddTask;
 import dev.weft.sim.Tasks.ProductTask;
+import dev.weft.trace.View;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -168,7 +169,7 @@ final class TileRun extends ProductRun {
 
     /** The longer of a tile's operations and its share of the product's memory traffic. */
     private double tileNs(ProductTask product, long n) {
-        if (simulation.view == SimulatedView.COMM_ONLY) {
+        if (simulation.view == View.COMM_ONLY) {
             return 0;
         }
         long rows = product.rows();

@@ -4,10 +4,10 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.fabric.transport.Ranks;
-import dev.weft.op.Operator.View;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
+import dev.weft.trace.View;
 import java.lang.foreign.Arena;
 import java.nio.file.Path;
 import java.util.HashSet;

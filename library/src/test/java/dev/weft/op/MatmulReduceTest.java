@@ -17,6 +17,7 @@ import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import dev.weft.tensor.data.NormalData;
+import dev.weft.trace.View;
 import java.lang.foreign.Arena;
 import java.util.Arrays;
 import java.util.List;
@@ -318,7 +319,7 @@ class MatmulReduceTest {
                                             .b(b)
                                             .algorithm(reduction)
                                             .prepare()) {
-                                for (Operator.View view : Operator.View.values()) {
+                                for (View view : View.values()) {
                                     new NormalData(1, 0).fill(operator.nextShard());
                                     assertTrue(operator.callInPlace(view).elapsedNs() > 0);
                                 }

@@ -13,8 +13,8 @@ import dev.weft.plan.Shards;
 import dev.weft.plan.cut.Cut;
 import dev.weft.search.PlanSearch.Budget;
 import dev.weft.sim.Machines;
-import dev.weft.sim.SimulatedView;
 import dev.weft.tensor.DType;
+import dev.weft.trace.View;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -70,7 +70,7 @@ class PlanSearchTest {
         List<Candidate> candidates = search.candidates(Budget.THOROUGH);
         for (int i = 0; i < candidates.size(); i++) {
             Candidate one = candidates.get(i);
-            assertEquals(search.price(one, SimulatedView.PIPELINED).ns(), one.predictedNs());
+            assertEquals(search.price(one, View.PIPELINED).ns(), one.predictedNs());
             assertTrue(Double.isNaN(one.measuredNs()) && !one.chosen());
             assertTrue(one.predictedNs() >= candidates.getFirst().predictedNs());
             for (Candidate before : candidates.subList(0, i)) {
@@ -89,17 +89,17 @@ class PlanSearchTest {
     /** FGCC's ring with two buffers: memory limits one path, and two cores halve the products. */
     @Test
     void aRingInSlicesIsPricedByItsProgramsAndItsPath() {
-        double onChip = slicedNs(2, true, SimulatedView.COMPUTE_ONLY);
-        double inMemory = slicedNs(2, false, SimulatedView.COMPUTE_ONLY);
+        double onChip = slicedNs(2, true, View.COMPUTE_ONLY);
+        double inMemory = slicedNs(2, false, View.COMPUTE_ONLY);
         assertTrue(onChip < inMemory, onChip + " and " + inMemory);
-        double oneCore = slicedNs(1, true, SimulatedView.COMPUTE_ONLY);
+        double oneCore = slicedNs(1, true, View.COMPUTE_ONLY);
         assertTrue(oneCore > 1.8 * onChip && oneCore < 2.2 * onChip, oneCore + " and " + onChip);
-        double whole = slicedNs(2, true, SimulatedView.PIPELINED);
-        assertTrue(whole >= onChip && whole >= slicedNs(2, true, SimulatedView.COMM_ONLY));
-        assertTrue(whole < onChip + slicedNs(2, true, SimulatedView.COMM_ONLY));
+        double whole = slicedNs(2, true, View.PIPELINED);
+        assertTrue(whole >= onChip && whole >= slicedNs(2, true, View.COMM_ONLY));
+        assertTrue(whole < onChip + slicedNs(2, true, View.COMM_ONLY));
     }
 
-    private static double slicedNs(int programs, boolean onChip, SimulatedView view) {
+    private static double slicedNs(int programs, boolean onChip, View view) {
         PlanSearch search =
                 PlanSearch.ofSlicedRing(
                         Machines.of("trn2", programs),

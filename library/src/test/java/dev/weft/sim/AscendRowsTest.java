@@ -8,6 +8,7 @@ import dev.weft.plan.Chunks;
 import dev.weft.plan.Shards;
 import dev.weft.plan.cut.AscendChunkRule;
 import dev.weft.tensor.DType;
+import dev.weft.trace.View;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -48,9 +49,7 @@ class AscendRowsTest {
         }
 
         double predictedMs(Machine machine) {
-            return Simulator.run(machine, scenario(machine).on(machine), SimulatedView.PIPELINED)
-                            .ns()
-                    / 1e6;
+            return Simulator.run(machine, scenario(machine).on(machine), View.PIPELINED).ns() / 1e6;
         }
 
         double error(Machine machine) {

@@ -6,6 +6,7 @@ import dev.weft.plan.Hosts;
 import dev.weft.plan.PlanCases;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
+import dev.weft.trace.View;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -13,7 +14,7 @@ import java.util.Map;
 import java.util.Random;
 
 /** A small machine and a small call on it, all of one seed. */
-record RandomCase(Machine machine, TestCall scenario, SimulatedView view) {
+record RandomCase(Machine machine, TestCall scenario, View view) {
 
     private static final int MAX_RANKS = 9;
 
@@ -40,10 +41,7 @@ record RandomCase(Machine machine, TestCall scenario, SimulatedView view) {
                                 hosts.size(0)),
                         wiring(random, true, hosts.count()),
                         Machine.Copies.PLAIN);
-        SimulatedView view =
-                random.nextInt(3) > 0
-                        ? SimulatedView.PIPELINED
-                        : SimulatedView.values()[random.nextInt(3)];
+        View view = random.nextInt(3) > 0 ? View.PIPELINED : View.values()[random.nextInt(3)];
         boolean inOrder = machine.consumption() == Machine.Consumption.AS_PLANNED;
         return new RandomCase(machine, scenario(random, hosts, inOrder), view);
     }

@@ -8,6 +8,7 @@ import dev.weft.plan.Chunks;
 import dev.weft.plan.Hosts;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
+import dev.weft.trace.View;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
@@ -39,8 +40,7 @@ class ScaleTest {
                         false,
                         0,
                         Map.of());
-        Prediction prediction =
-                Simulator.run(machine, scenario.on(machine), SimulatedView.PIPELINED);
+        Prediction prediction = Simulator.run(machine, scenario.on(machine), View.PIPELINED);
         assertEquals(8, prediction.simulatedRanks());
         // A rank of a node gets all that the other 4,095 have.
         assertEquals(8L * CHUNKS * (RANKS - 1), prediction.transfers());

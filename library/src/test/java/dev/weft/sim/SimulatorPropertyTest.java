@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunk;
 import dev.weft.plan.Chunks;
+import dev.weft.trace.View;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -82,8 +83,7 @@ class SimulatorPropertyTest {
         double before = random.run().ns();
         double after = random.on(faster).run().ns();
         boolean sharesCores =
-                random.machine().engine() instanceof CoreEngine
-                        && random.view() == SimulatedView.PIPELINED;
+                random.machine().engine() instanceof CoreEngine && random.view() == View.PIPELINED;
         double slack = sharesCores ? SHARED_CORES : ROUNDING;
         assertTrue(after <= before * (1 + slack), "seed " + seed + ": " + before + " to " + after);
     }
@@ -132,7 +132,7 @@ class SimulatorPropertyTest {
                 continue;
             }
             RandomCase product =
-                    new RandomCase(random.machine(), random.scenario(), SimulatedView.COMPUTE_ONLY);
+                    new RandomCase(random.machine(), random.scenario(), View.COMPUTE_ONLY);
             double aloneNs = product.runEveryRank(null).ns();
             Map<String, List<Span>> tracks = new HashMap<>();
             random.runEveryRank(byTrack(tracks));
@@ -170,8 +170,7 @@ class SimulatorPropertyTest {
             RandomCase random = RandomCase.of(seed);
             List<Span> products = spans(random, SpanSink.Activity.COMPUTE);
             boolean multiplies =
-                    random.view() != SimulatedView.COMM_ONLY
-                            && !random.scenario().columns().isEmpty();
+                    random.view() != View.COMM_ONLY && !random.scenario().columns().isEmpty();
             if (!multiplies) {
                 assertEquals(List.of(), products, "seed " + seed);
                 continue;
@@ -208,8 +207,7 @@ class SimulatorPropertyTest {
                 arrivals.merge(List.of((long) span.to(), span.firstRow()), 1, Integer::sum);
             }
             boolean transfers =
-                    random.view() != SimulatedView.COMPUTE_ONLY
-                            && scenario.writer() != Algorithm.DIRECT;
+                    random.view() != View.COMPUTE_ONLY && scenario.writer() != Algorithm.DIRECT;
             Map<List<Long>, Integer> expected = transfers ? allArrivals(scenario) : Map.of();
             assertEquals(expected, arrivals, "seed " + seed);
         }

@@ -12,6 +12,7 @@ import dev.weft.plan.Chunks;
 import dev.weft.plan.Hosts;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
+import dev.weft.trace.View;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
@@ -78,14 +79,10 @@ class SimulatorRefusalsTest {
     }
 
     private static void refuses(String reason, Machine machine, TestCall scenario) {
+        refuses(reason, () -> Simulator.run(machine, scenario.on(machine), View.PIPELINED));
         refuses(
                 reason,
-                () -> Simulator.run(machine, scenario.on(machine), SimulatedView.PIPELINED));
-        refuses(
-                reason,
-                () ->
-                        Simulator.runEveryRank(
-                                machine, scenario.on(machine), SimulatedView.PIPELINED, null));
+                () -> Simulator.runEveryRank(machine, scenario.on(machine), View.PIPELINED, null));
     }
 
     private static void refuses(String reason, Executable call) {

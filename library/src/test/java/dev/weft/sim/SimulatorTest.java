@@ -19,6 +19,7 @@ import dev.weft.plan.step.Placement.OfRank;
 import dev.weft.plan.step.Placement.Range;
 import dev.weft.plan.step.StepPlanBuilder;
 import dev.weft.tensor.DType;
+import dev.weft.trace.View;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -47,14 +48,10 @@ class SimulatorTest {
     void theWholeIsOfTransfersAndProducts() {
         Machine machine = machine(tiles(1), wires(MESH));
         TestCall scenario = Toy.call(Algorithm.MESH_PUSH, 1, 4, 4);
-        assertNs(6250, Simulator.run(machine, scenario.on(machine), SimulatedView.COMM_ONLY).ns());
-        assertNs(
-                5200,
-                Simulator.run(machine, scenario.on(machine), SimulatedView.COMPUTE_ONLY).ns());
+        assertNs(6250, Simulator.run(machine, scenario.on(machine), View.COMM_ONLY).ns());
+        assertNs(5200, Simulator.run(machine, scenario.on(machine), View.COMPUTE_ONLY).ns());
         assertEquals(
-                0,
-                Simulator.run(machine, scenario.on(machine), SimulatedView.COMPUTE_ONLY)
-                        .transfers());
+                0, Simulator.run(machine, scenario.on(machine), View.COMPUTE_ONLY).transfers());
     }
 
     /** What arrives at 6250 is forwarded then, and arrives at 6250 + 1250. */
@@ -235,9 +232,7 @@ class SimulatorTest {
     void everyHostHasItsOwnCores() {
         Machine machine = machine(cores(1, 1), wires(BUS), wires(SWITCH));
         TestCall scenario = Toy.call(Algorithm.RING, 1, Hosts.apart(2), 4, 4, 4);
-        assertNs(
-                5200,
-                Simulator.run(machine, scenario.on(machine), SimulatedView.COMPUTE_ONLY).ns());
+        assertNs(5200, Simulator.run(machine, scenario.on(machine), View.COMPUTE_ONLY).ns());
     }
 
     /**
@@ -261,12 +256,8 @@ class SimulatorTest {
             Prediction call = run(machine, scenario);
             assertNs(7450, call.arrivedNs());
             assertNs(7450 + 400, call.ns());
-            assertNs(
-                    7450,
-                    Simulator.run(machine, scenario.on(machine), SimulatedView.COMM_ONLY).ns());
-            assertNs(
-                    5400,
-                    Simulator.run(machine, scenario.on(machine), SimulatedView.COMPUTE_ONLY).ns());
+            assertNs(7450, Simulator.run(machine, scenario.on(machine), View.COMM_ONLY).ns());
+            assertNs(5400, Simulator.run(machine, scenario.on(machine), View.COMPUTE_ONLY).ns());
         }
     }
 
@@ -325,7 +316,7 @@ class SimulatorTest {
     private static List<String> tracks(Machine machine, TestCall call) {
         Set<String> tracks = new TreeSet<>();
         SpanSink sink = (rank, track, span) -> tracks.add(track);
-        Simulator.runEveryRank(machine, call.on(machine), SimulatedView.PIPELINED, sink);
+        Simulator.runEveryRank(machine, call.on(machine), View.PIPELINED, sink);
         return List.copyOf(tracks);
     }
 
@@ -342,9 +333,7 @@ class SimulatorTest {
     void pingPongWithoutProductsWaitsForForwardsAlone() {
         Machine machine = machine(tiles(1), wires(SWITCH));
         TestCall scenario = Toy.pingPong(80, 4, 4, 4, 4);
-        assertNs(
-                8750,
-                Simulator.run(machine, scenario.on(machine), SimulatedView.COMM_ONLY).arrivedNs());
+        assertNs(8750, Simulator.run(machine, scenario.on(machine), View.COMM_ONLY).arrivedNs());
     }
 
     /**
@@ -429,11 +418,11 @@ class SimulatorTest {
     }
 
     private static Prediction run(Machine machine, TestCall scenario) {
-        return Simulator.run(machine, scenario.on(machine), SimulatedView.PIPELINED);
+        return Simulator.run(machine, scenario.on(machine), View.PIPELINED);
     }
 
     private static Prediction everyRank(Machine machine, TestCall scenario) {
-        return Simulator.runEveryRank(machine, scenario.on(machine), SimulatedView.PIPELINED, null);
+        return Simulator.runEveryRank(machine, scenario.on(machine), View.PIPELINED, null);
     }
 
     private static void assertNs(double expected, double actual) {
@@ -474,7 +463,7 @@ class SimulatorTest {
                                 false,
                                 0,
                                 Map.of()),
-                        SimulatedView.PIPELINED);
+                        View.PIPELINED);
         assertNs(5000 + 1000 + Toy.AFTER_NS - Toy.LATENCY_NS, call.ns());
         assertEquals(0, call.transfers());
         assertEquals(0, call.arrivedNs());

@@ -15,6 +15,7 @@ import dev.weft.plan.Reduction;
 import dev.weft.plan.ReductionRequest;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
+import dev.weft.trace.View;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -165,8 +166,8 @@ class SumSimulationTest {
     @Test
     void viewsHaveOnlyTheirPart() {
         Scenario chain = call(Reduction.CHAIN, false, parts(3), 4, 0, 0);
-        assertNs(5000 + 3 * 1250, Simulator.run(onMesh, chain, SimulatedView.COMM_ONLY).ns());
-        Prediction product = Simulator.run(onMesh, chain, SimulatedView.COMPUTE_ONLY);
+        assertNs(5000 + 3 * 1250, Simulator.run(onMesh, chain, View.COMM_ONLY).ns());
+        Prediction product = Simulator.run(onMesh, chain, View.COMPUTE_ONLY);
         assertNs(5100, product.ns());
         assertEquals(0, product.transfers());
     }
@@ -233,7 +234,7 @@ class SumSimulationTest {
         Simulator.runEveryRank(
                 onMesh,
                 call(Reduction.CHAIN, true, parts(2), 0, 4),
-                SimulatedView.PIPELINED,
+                View.PIPELINED,
                 (rank, track, span) -> {
                     if (span.kind() == SpanSink.Activity.WAIT) {
                         spans.add(span);
@@ -255,7 +256,7 @@ class SumSimulationTest {
             assertEquals(whole, run(random.machine(), call), name);
             if (random.machine().engine() instanceof TileEngine) {
                 // Where cores are shared, to hurry one rank may slow down another.
-                SimulatedView alone = SimulatedView.COMPUTE_ONLY;
+                View alone = View.COMPUTE_ONLY;
                 double productNs = Simulator.run(random.machine(), call, alone).ns();
                 assertTrue(whole.ns() >= productNs * (1 - ROUNDING), name + " " + productNs);
             }
@@ -336,7 +337,7 @@ class SumSimulationTest {
     }
 
     private static Prediction run(Machine machine, Scenario scenario) {
-        return Simulator.run(machine, scenario, SimulatedView.PIPELINED);
+        return Simulator.run(machine, scenario, View.PIPELINED);
     }
 
     private static void assertNs(double expected, double actual) {

@@ -7,6 +7,7 @@ import dev.weft.plan.Chunks;
 import dev.weft.plan.Hosts;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
+import dev.weft.trace.View;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
@@ -63,14 +64,11 @@ class SymmetricRanksTest {
         rows[17]++;
         TestCall uneven = scenario(Algorithm.RING, false, Hosts.one(RANKS), rows, Map.of());
         assertEquals(
-                RANKS,
-                Simulator.run(machine, uneven.on(machine), SimulatedView.PIPELINED)
-                        .simulatedRanks());
+                RANKS, Simulator.run(machine, uneven.on(machine), View.PIPELINED).simulatedRanks());
         TestCall slow =
                 scenario(Algorithm.RING, false, Hosts.one(RANKS), evenRows(), Map.of(3, 2.0));
         assertEquals(
-                RANKS,
-                Simulator.run(machine, slow.on(machine), SimulatedView.PIPELINED).simulatedRanks());
+                RANKS, Simulator.run(machine, slow.on(machine), View.PIPELINED).simulatedRanks());
         Machine network =
                 machine(
                         tiles(),
@@ -78,9 +76,7 @@ class SymmetricRanksTest {
                         wires(Wiring.Topology.SWITCH, 8));
         TestCall hosts = scenario(Algorithm.RING, false, Hosts.of(30, 34), evenRows(), Map.of());
         assertEquals(
-                RANKS,
-                Simulator.run(network, hosts.on(network), SimulatedView.PIPELINED)
-                        .simulatedRanks());
+                RANKS, Simulator.run(network, hosts.on(network), View.PIPELINED).simulatedRanks());
     }
 
     /** The link between two ranks that both turn to: who comes first in rank order owns it. */
@@ -101,7 +97,7 @@ class SymmetricRanksTest {
                         false);
         TestCall ring = scenario(Algorithm.RING, false, Hosts.one(RANKS), evenRows(), Map.of());
         Machine machine = machine(tiles(), half, null);
-        Prediction call = Simulator.run(machine, ring.on(machine), SimulatedView.PIPELINED);
+        Prediction call = Simulator.run(machine, ring.on(machine), View.PIPELINED);
         assertEquals(RANKS, call.simulatedRanks());
     }
 
@@ -121,10 +117,9 @@ class SymmetricRanksTest {
                         + ", "
                         + scenario.writer().label()
                         + (scenario.writer() instanceof Algorithm ? "" : " ping-pong");
-        Prediction some = Simulator.run(machine, scenario.on(machine), SimulatedView.PIPELINED);
+        Prediction some = Simulator.run(machine, scenario.on(machine), View.PIPELINED);
         Prediction every =
-                Simulator.runEveryRank(
-                        machine, scenario.on(machine), SimulatedView.PIPELINED, null);
+                Simulator.runEveryRank(machine, scenario.on(machine), View.PIPELINED, null);
         assertEquals(classes, some.simulatedRanks(), name);
         assertEquals(RANKS, every.simulatedRanks(), name);
         assertEquals(every.transfers(), some.transfers() * (RANKS / classes), name);

@@ -1,11 +1,10 @@
 package dev.weft.model;
 
-import static dev.weft.op.Operator.View.COMM_ONLY;
-import static dev.weft.op.Operator.View.COMPUTE_ONLY;
-import static dev.weft.op.Operator.View.PIPELINED;
+import static dev.weft.trace.View.COMM_ONLY;
+import static dev.weft.trace.View.COMPUTE_ONLY;
+import static dev.weft.trace.View.PIPELINED;
 
 import dev.weft.model.Explorer.Search;
-import dev.weft.op.Operator.View;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.GatherWriter;
 import dev.weft.plan.Hosts;
@@ -13,6 +12,7 @@ import dev.weft.plan.PlanException;
 import dev.weft.plan.Reduction;
 import dev.weft.plan.ReductionWriter;
 import dev.weft.plan.Shards;
+import dev.weft.trace.View;
 import java.util.ArrayList;
 import java.util.List;
 

@@ -1,12 +1,12 @@
 package dev.weft.model;
 
 import dev.weft.model.Schedule.Taken;
-import dev.weft.op.Operator.View;
 import dev.weft.plan.step.Buffer;
 import dev.weft.plan.step.Part;
 import dev.weft.plan.step.Signal;
 import dev.weft.plan.step.Step;
 import dev.weft.plan.step.StepPlan;
+import dev.weft.trace.View;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.LinkedHashMap;

@@ -1,10 +1,10 @@
 package dev.weft.model;
 
-import dev.weft.op.Operator.View;
 import dev.weft.plan.step.Signal;
 import dev.weft.plan.step.Step;
 import dev.weft.plan.step.StepPlan;
 import dev.weft.plan.step.Worker;
+import dev.weft.trace.View;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;

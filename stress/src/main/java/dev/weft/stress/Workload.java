@@ -2,7 +2,7 @@ package dev.weft.stress;
 
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.transport.Transport;
-import dev.weft.op.Operator.View;
+import dev.weft.trace.View;
 import java.lang.foreign.Arena;
 import java.util.List;
 import java.util.SplittableRandom;

@@ -5,8 +5,8 @@ import dev.weft.plan.Shards;
 import dev.weft.search.PlanSearch;
 import dev.weft.search.Problem;
 import dev.weft.sim.Machine;
-import dev.weft.sim.SimulatedView;
 import dev.weft.tensor.DType;
+import dev.weft.trace.View;
 import java.util.List;
 
 /**
@@ -42,7 +42,6 @@ record AscendRow(int ranks, long m, long k, long n, double publishedMs, double p
     double predictedMs(Machine machine) {
         Problem problem = Problem.of(Shards.even(m, ranks), k, n, DType.FP16, DType.FP32);
         PlanSearch search = new PlanSearch(machine, problem);
-        return search.price(search.candidate(Algorithm.MESH_PUSH), SimulatedView.PIPELINED).ns()
-                / 1e6;
+        return search.price(search.candidate(Algorithm.MESH_PUSH), View.PIPELINED).ns() / 1e6;
     }
 }

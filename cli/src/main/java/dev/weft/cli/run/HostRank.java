@@ -9,9 +9,9 @@ import dev.weft.fabric.transport.Transport;
 import dev.weft.op.AllGatherMatmul;
 import dev.weft.op.Epilogue;
 import dev.weft.op.Operator;
-import dev.weft.op.Operator.View;
 import dev.weft.op.Result;
 import dev.weft.tensor.Matrix;
+import dev.weft.trace.View;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 

@@ -2,8 +2,8 @@ package dev.weft.cli.run;
 
 import dev.weft.cli.message.RankFile;
 import dev.weft.op.Operator;
-import dev.weft.op.Timeline;
 import dev.weft.plan.Plan;
+import dev.weft.trace.Timeline;
 import java.util.List;
 import java.util.Objects;
 

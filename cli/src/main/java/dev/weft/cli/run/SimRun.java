@@ -23,7 +23,7 @@ import dev.weft.search.PlanSearch;
 import dev.weft.search.PlanSearch.Budget;
 import dev.weft.sim.Machine;
 import dev.weft.sim.Prediction;
-import dev.weft.sim.SimulatedView;
+import dev.weft.trace.View;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.util.ArrayList;
@@ -180,7 +180,7 @@ final class SimRun {
                         ? candidates(search).getFirst()
                         : search.candidate(request.writer());
         long start = System.nanoTime();
-        Prediction call = search.price(chosen, SimulatedView.PIPELINED);
+        Prediction call = search.price(chosen, View.PIPELINED);
         pricingNs += System.nanoTime() - start;
         boolean ofExample =
                 execution.hasViewsOfExample() || options.isSimulated() && search.hasOwnKernel();

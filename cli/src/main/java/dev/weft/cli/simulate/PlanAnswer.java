@@ -7,7 +7,7 @@ import dev.weft.search.Candidate;
 import dev.weft.search.PlanSearch;
 import dev.weft.search.PlanSearch.Budget;
 import dev.weft.sim.Machine;
-import dev.weft.sim.SimulatedView;
+import dev.weft.trace.View;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
@@ -114,7 +114,7 @@ record PlanAnswer(
                 cheapest,
                 unoverlappedNs(search, candidates),
                 limitFraction(search, cheapest),
-                search.price(cheapest, SimulatedView.COMPUTE_ONLY).ns() / cheapest.predictedNs());
+                search.price(cheapest, View.COMPUTE_ONLY).ns() / cheapest.predictedNs());
     }
 
     /**
@@ -133,8 +133,8 @@ record PlanAnswer(
                 least = Math.min(least, one.predictedNs());
             }
             if (!PlanSearch.isDirect(one.algorithm())) {
-                double gather = search.price(one, SimulatedView.COMM_ONLY).arrivedNs();
-                double product = search.price(one, SimulatedView.COMPUTE_ONLY).ns();
+                double gather = search.price(one, View.COMM_ONLY).arrivedNs();
+                double product = search.price(one, View.COMPUTE_ONLY).ns();
                 least = Math.min(least, gather + product);
             }
         }
@@ -146,8 +146,8 @@ record PlanAnswer(
      * transfers alone all start at once, and may then get in each other's way.
      */
     static double limitFraction(PlanSearch search, Candidate one) {
-        double product = search.price(one, SimulatedView.COMPUTE_ONLY).ns();
-        double gather = search.price(one, SimulatedView.COMM_ONLY).ns();
+        double product = search.price(one, View.COMPUTE_ONLY).ns();
+        double gather = search.price(one, View.COMM_ONLY).ns();
         return Math.min(1, Math.max(product, gather) / one.predictedNs());
     }
 

@@ -6,7 +6,7 @@ import dev.weft.search.Candidate;
 import dev.weft.search.PlanSearch;
 import dev.weft.search.PlanSearch.Budget;
 import dev.weft.sim.Prediction;
-import dev.weft.sim.SimulatedView;
+import dev.weft.trace.View;
 import java.util.List;
 
 /** Prices the views that a real run measures. */
@@ -36,14 +36,14 @@ public final class PredictedViews {
      * @param call the prediction of the whole call
      */
     public static Views of(PlanSearch search, Candidate chosen, Prediction call) {
-        Prediction sequential = search.price(baseline(search, chosen), SimulatedView.PIPELINED);
+        Prediction sequential = search.price(baseline(search, chosen), View.PIPELINED);
         double movingNs =
                 search.problem().sums() == null
                         ? sequential.arrivedNs()
                         : sequential.ns() - sequential.multipliedNs();
         return new Views(
-                samples(search.price(chosen, SimulatedView.COMPUTE_ONLY).ns()),
-                samples(search.price(chosen, SimulatedView.COMM_ONLY).ns()),
+                samples(search.price(chosen, View.COMPUTE_ONLY).ns()),
+                samples(search.price(chosen, View.COMM_ONLY).ns()),
                 samples(sequential.ns()),
                 samples(movingNs),
                 samples(sequential.ns() - movingNs),

@@ -1,15 +1,15 @@
 package dev.weft.cli.simulate;
 
-import dev.weft.op.Timeline;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.Shards;
 import dev.weft.report.RunRecord;
 import dev.weft.search.Candidate;
 import dev.weft.search.PlanSearch;
 import dev.weft.sim.Scenario;
-import dev.weft.sim.SimulatedView;
 import dev.weft.sim.Simulator;
 import dev.weft.sim.SpanSink;
+import dev.weft.trace.Timeline;
+import dev.weft.trace.View;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
@@ -52,9 +52,9 @@ public final class SimTimelines implements SpanSink {
         boolean few = ranks <= MOST_RANKS_WITH_SPANS;
         SimTimelines timelines = new SimTimelines(search.chunks(chosen), few ? ranks : 1);
         if (few) {
-            Simulator.runEveryRank(search.machine(), scenario, SimulatedView.PIPELINED, timelines);
+            Simulator.runEveryRank(search.machine(), scenario, View.PIPELINED, timelines);
         } else {
-            Simulator.run(search.machine(), scenario, SimulatedView.PIPELINED, timelines);
+            Simulator.run(search.machine(), scenario, View.PIPELINED, timelines);
         }
         return timelines;
     }

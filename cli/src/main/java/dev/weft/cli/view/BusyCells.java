@@ -1,9 +1,9 @@
 package dev.weft.cli.view;
 
-import dev.weft.op.Timeline;
-import dev.weft.op.Timeline.Kind;
 import dev.weft.report.CallSpans;
 import dev.weft.report.CallSpans.TrackKind;
+import dev.weft.trace.Timeline;
+import dev.weft.trace.Timeline.Kind;
 import java.util.Arrays;
 import java.util.List;
 import java.util.stream.IntStream;

@@ -5,7 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.cli.message.RecordBytes;
-import dev.weft.op.Timeline;
+import dev.weft.trace.Timeline;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;

@@ -5,11 +5,11 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.cli.options.ExecutionSpec;
 import dev.weft.fabric.ReplicaGroups;
-import dev.weft.op.Timeline;
 import dev.weft.plan.Hosts;
 import dev.weft.report.Conclusion;
 import dev.weft.report.RunRecord;
 import dev.weft.report.Views;
+import dev.weft.trace.Timeline;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;

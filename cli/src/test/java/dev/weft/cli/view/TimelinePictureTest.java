@@ -6,10 +6,10 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.cli.console.Colours;
 import dev.weft.cli.console.Console;
-import dev.weft.op.Timeline;
-import dev.weft.op.Timeline.Kind;
 import dev.weft.report.CallSpans;
 import dev.weft.report.RunRecord;
+import dev.weft.trace.Timeline;
+import dev.weft.trace.Timeline.Kind;
 import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.nio.charset.StandardCharsets;

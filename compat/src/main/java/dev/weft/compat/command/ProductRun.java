@@ -12,7 +12,6 @@ import dev.weft.gemm.Deviation;
 import dev.weft.gemm.Float64Oracle;
 import dev.weft.gemm.Gemms;
 import dev.weft.op.Operator;
-import dev.weft.op.Operator.View;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Shards;
 import dev.weft.report.Promise;
@@ -20,6 +19,7 @@ import dev.weft.report.Verification;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import dev.weft.tensor.data.NormalData;
+import dev.weft.trace.View;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 

@@ -4,8 +4,8 @@ import dev.weft.cli.run.RankReport;
 import dev.weft.cli.run.ViewRounds;
 import dev.weft.fabric.Fabric;
 import dev.weft.op.Operator;
-import dev.weft.op.Operator.View;
-import dev.weft.op.Timeline;
+import dev.weft.trace.Timeline;
+import dev.weft.trace.View;
 import java.util.List;
 import java.util.Optional;
 

@@ -37,7 +37,7 @@ import dev.weft.search.PlanSearch;
 import dev.weft.search.Problem;
 import dev.weft.sim.Machine;
 import dev.weft.sim.Prediction;
-import dev.weft.sim.SimulatedView;
+import dev.weft.trace.View;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.lang.foreign.Arena;
@@ -162,7 +162,7 @@ abstract class SourceCommand<R extends SourceRun> extends WeftCommand implements
 
     private PricedGroups.Priced price(PlanSearch search, List<Integer> group) {
         Candidate chosen = chosen(search, group);
-        Prediction call = search.price(chosen, SimulatedView.PIPELINED);
+        Prediction call = search.price(chosen, View.PIPELINED);
         return new PricedGroups.Priced(search, chosen, call, predicted(search, chosen, call));
     }
 

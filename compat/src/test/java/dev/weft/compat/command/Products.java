@@ -4,11 +4,11 @@ import dev.weft.cli.run.RankReport;
 import dev.weft.cli.run.RoundTimes;
 import dev.weft.fabric.ReplicaGroups;
 import dev.weft.gemm.Float64Oracle;
-import dev.weft.op.Timeline;
 import dev.weft.report.Verification;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import dev.weft.tensor.data.NormalData;
+import dev.weft.trace.Timeline;
 import java.lang.foreign.Arena;
 import java.util.List;
 

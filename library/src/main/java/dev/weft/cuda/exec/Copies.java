@@ -4,7 +4,7 @@ import dev.weft.cuda.GpuStream;
 import dev.weft.cuda.kernel.DeviceEvent;
 import dev.weft.fabric.FailureReport;
 import dev.weft.ffi.CudaMemory;
-import dev.weft.op.Timeline;
+import dev.weft.trace.Timeline;
 import java.util.List;
 
 /**

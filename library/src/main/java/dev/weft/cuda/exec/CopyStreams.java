@@ -11,7 +11,7 @@ import dev.weft.exec.host.SentRuns;
 import dev.weft.fabric.FailureReport;
 import dev.weft.fabric.transport.Awaited;
 import dev.weft.ffi.CudaStreams;
-import dev.weft.op.Timeline;
+import dev.weft.trace.Timeline;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;

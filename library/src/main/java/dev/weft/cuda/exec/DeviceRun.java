@@ -3,8 +3,8 @@ package dev.weft.cuda.exec;
 import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.GpuStream;
 import dev.weft.fabric.FailureReport;
-import dev.weft.op.Operator.View;
-import dev.weft.op.Timeline;
+import dev.weft.trace.Timeline;
+import dev.weft.trace.View;
 import java.util.List;
 import java.util.Optional;
 

@@ -7,7 +7,7 @@ import dev.weft.cuda.kernel.DeviceEvent;
 import dev.weft.cuda.kernel.DeviceProduct;
 import dev.weft.cuda.kernel.RowRange;
 import dev.weft.cuda.kernel.TimedSpan;
-import dev.weft.op.Timeline;
+import dev.weft.trace.Timeline;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;

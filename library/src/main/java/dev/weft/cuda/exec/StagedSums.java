@@ -6,13 +6,13 @@ import dev.weft.exec.host.HostLanes;
 import dev.weft.fabric.FailureReport;
 import dev.weft.fabric.transport.Awaited;
 import dev.weft.fabric.transport.Transport;
-import dev.weft.op.Timeline;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.step.Buffer;
 import dev.weft.plan.step.Step;
 import dev.weft.plan.step.StepPlan;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
+import dev.weft.trace.Timeline;
 import java.util.ArrayList;
 import java.util.List;
 

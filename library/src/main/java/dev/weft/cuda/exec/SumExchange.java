@@ -3,7 +3,7 @@ package dev.weft.cuda.exec;
 import dev.weft.cuda.GpuStream;
 import dev.weft.cuda.exec.SumCopyList.Move;
 import dev.weft.fabric.FailureReport;
-import dev.weft.op.Timeline;
+import dev.weft.trace.Timeline;
 import java.util.List;
 
 /**

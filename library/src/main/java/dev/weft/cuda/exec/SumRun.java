@@ -3,8 +3,8 @@ package dev.weft.cuda.exec;
 import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.kernel.DeviceEpilogue;
 import dev.weft.cuda.kernel.GatedKernel;
-import dev.weft.op.Operator.View;
 import dev.weft.tensor.DType;
+import dev.weft.trace.View;
 import java.util.ArrayList;
 import java.util.List;
 

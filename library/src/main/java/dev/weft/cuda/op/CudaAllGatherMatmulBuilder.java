@@ -11,7 +11,6 @@ import dev.weft.fabric.Fabric;
 import dev.weft.op.OperatorBuilder;
 import dev.weft.op.exec.Description;
 import dev.weft.op.exec.EpilogueSteps;
-import dev.weft.op.exec.OperatorTrial;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.GatherWriter;
 import dev.weft.plan.Shards;
@@ -167,9 +166,9 @@ public final class CudaAllGatherMatmulBuilder
                     new AutoChoice(group.fabric, planning.problem(), settings)
                             .choose(
                                     planning::prices,
-                                    new OperatorTrial<>(
+                                    trial(
                                             one -> operators.apply((GatherWriter) one.algorithm()),
-                                            shard -> group.fill(shard, stream)));
+                                            shard -> group.fill(shard, ORDINARY, stream)));
             CudaAllGatherMatmul operator =
                     choice.prepared() == null
                             ? operators.apply((GatherWriter) choice.chosen().algorithm())

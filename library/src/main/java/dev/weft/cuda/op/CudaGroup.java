@@ -12,7 +12,6 @@ import dev.weft.cuda.kernel.Origin;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.ffi.CudaMemory;
-import dev.weft.op.exec.OperatorTrial;
 import dev.weft.process.WaitTime;
 import dev.weft.tensor.DType;
 import java.time.Duration;
@@ -111,10 +110,10 @@ final class CudaGroup {
     }
 
     /** Something to multiply in a trial. All ranks meet afterwards, since this needs the GPU. */
-    void fill(DeviceMatrix a, GpuStream stream) {
+    void fill(DeviceMatrix a, byte value, GpuStream stream) {
         long bytes = a.rows() * a.pitchBytes();
         if (bytes > 0) {
-            CudaMemory.fill8Async(a.address(), OperatorTrial.ORDINARY, bytes, stream.handle());
+            CudaMemory.fill8Async(a.address(), value, bytes, stream.handle());
             stream.synchronize();
         }
         barrier();

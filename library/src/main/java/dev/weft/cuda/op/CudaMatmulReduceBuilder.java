@@ -9,7 +9,6 @@ import dev.weft.cuda.kernel.KernelFamily;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.transport.Agreement;
 import dev.weft.op.ReduceBuilder;
-import dev.weft.op.exec.OperatorTrial;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.Hosts;
 import dev.weft.plan.Plan;
@@ -147,9 +146,9 @@ public final class CudaMatmulReduceBuilder
                     AutoChoice.tried(
                             group.fabric,
                             candidates,
-                            new OperatorTrial<>(
+                            trial(
                                     one -> operator(wanted, order, one),
-                                    a -> group.fill(a, stream)));
+                                    a -> group.fill(a, ORDINARY, stream)));
             CudaMatmulReduce operator = choice.prepared();
             operator.adopt(List.of(), choice.candidates());
             return operator;

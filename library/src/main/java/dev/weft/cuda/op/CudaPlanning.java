@@ -24,7 +24,7 @@ import dev.weft.search.Device;
 import dev.weft.search.PlanSearch;
 import dev.weft.search.Problem;
 import dev.weft.sim.Machine;
-import dev.weft.sim.SimulatedView;
+import dev.weft.trace.View;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Comparator;
@@ -112,7 +112,7 @@ record CudaPlanning(
         if (oneGpu && !wanted.wants(Feature.KEPT)) {
             // Nothing travels: what is left is the product.
             Candidate product = all.getLast();
-            double ns = search.price(product, SimulatedView.COMPUTE_ONLY).ns();
+            double ns = search.price(product, View.COMPUTE_ONLY).ns();
             all.add(Candidate.of(Algorithm.DIRECT, product.cut(), 0, lanes()).priced(ns));
         }
         all.sort(Comparator.comparingDouble(Candidate::predictedNs));

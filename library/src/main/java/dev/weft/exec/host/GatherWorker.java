@@ -1,10 +1,10 @@
 package dev.weft.exec.host;
 
 import dev.weft.fabric.transport.RowGather;
-import dev.weft.op.Operator.View;
-import dev.weft.op.Timeline;
 import dev.weft.plan.Shards;
 import dev.weft.plan.step.Signal;
+import dev.weft.trace.Timeline;
+import dev.weft.trace.View;
 
 /** Gathers all shards by the transport's own all-gather instead of copies. */
 final class GatherWorker extends Worker {

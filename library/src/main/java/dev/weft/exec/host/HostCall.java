@@ -1,9 +1,9 @@
 package dev.weft.exec.host;
 
 import dev.weft.fabric.transport.Transport;
-import dev.weft.op.Operator.View;
-import dev.weft.op.Timeline;
 import dev.weft.tensor.Matrix;
+import dev.weft.trace.Timeline;
+import dev.weft.trace.View;
 import java.util.List;
 
 /**

@@ -4,10 +4,10 @@ import dev.weft.fabric.FailureReport;
 import dev.weft.fabric.transport.Awaited;
 import dev.weft.fabric.transport.ChunkMover;
 import dev.weft.fabric.transport.Move;
-import dev.weft.op.Operator.View;
-import dev.weft.op.Timeline;
 import dev.weft.plan.step.Step;
 import dev.weft.plan.step.StepPlan;
+import dev.weft.trace.Timeline;
+import dev.weft.trace.View;
 import java.util.List;
 
 /**

@@ -1,6 +1,6 @@
 package dev.weft.exec.host;
 
-import dev.weft.op.Timeline;
+import dev.weft.trace.Timeline;
 import java.util.ArrayList;
 import java.util.List;
 

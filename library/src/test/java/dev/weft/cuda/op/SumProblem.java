@@ -6,10 +6,10 @@ import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.Gpu;
 import dev.weft.cuda.GpuStream;
 import dev.weft.cuda.kernel.DeviceCheck;
-import dev.weft.op.Operator.View;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
+import dev.weft.trace.View;
 import java.lang.foreign.Arena;
 import java.util.Random;
 

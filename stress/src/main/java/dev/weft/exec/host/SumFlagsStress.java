@@ -5,7 +5,6 @@ import static org.openjdk.jcstress.annotations.Expect.FORBIDDEN;
 
 import dev.weft.fabric.memory.Slots;
 import dev.weft.fabric.transport.Transport;
-import dev.weft.op.Operator.View;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.Reduction;
 import dev.weft.plan.ReductionRequest;
@@ -14,6 +13,7 @@ import dev.weft.plan.step.Step;
 import dev.weft.plan.step.StepPlan;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
+import dev.weft.trace.View;
 import java.util.List;
 import java.util.stream.Stream;
 import org.openjdk.jcstress.annotations.Actor;

@@ -1,7 +1,7 @@
 package dev.weft.examples.encoder;
 
 import dev.weft.fabric.World;
-import dev.weft.op.CallLog;
+import dev.weft.trace.CallLog;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.foreign.Arena;

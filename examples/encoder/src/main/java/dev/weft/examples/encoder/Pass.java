@@ -4,7 +4,7 @@ import dev.weft.examples.encoder.Weights.Dense;
 import dev.weft.fabric.Fabric;
 import dev.weft.op.AllGather;
 import dev.weft.op.AllGatherMatmul;
-import dev.weft.op.CallLog;
+import dev.weft.trace.CallLog;
 import dev.weft.op.Epilogue;
 import dev.weft.op.MatmulReduceScatter;
 import dev.weft.op.Operator;

@@ -1,13 +1,13 @@
-package dev.weft.op;
+package dev.weft.trace;
 
 import com.fasterxml.jackson.core.JsonGenerator;
 import dev.weft.fabric.Fabric;
 import dev.weft.files.AtomicFile;
 import dev.weft.json.Json;
 import dev.weft.json.RecordJson;
-import dev.weft.op.Timeline.Kind;
-import dev.weft.op.Timeline.Span;
-import dev.weft.op.Timeline.Track;
+import dev.weft.trace.Timeline.Kind;
+import dev.weft.trace.Timeline.Span;
+import dev.weft.trace.Timeline.Track;
 import java.io.IOException;
 import java.io.StringWriter;
 import java.nio.file.Path;

@@ -1,4 +1,4 @@
-package dev.weft.op;
+package dev.weft.trace;
 
 import dev.weft.json.JsonField;
 import java.util.List;
