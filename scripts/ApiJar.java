@@ -74,7 +74,10 @@ final class ApiJar {
 
     private static boolean isHidden(ClassElement element) {
         return switch (element) {
-            case MethodModel method -> (method.flags().flagsMask() & VISIBLE) == 0;
+            // A class whose constructors are all hidden cannot be extended: they stay.
+            case MethodModel method ->
+                    (method.flags().flagsMask() & VISIBLE) == 0
+                            && !method.methodName().equalsString("<init>");
             case FieldModel field -> (field.flags().flagsMask() & VISIBLE) == 0;
             default -> false;
         };
