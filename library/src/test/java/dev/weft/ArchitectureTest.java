@@ -370,6 +370,21 @@ class ArchitectureTest {
                 .collect(Collectors.toSet());
     }
 
+    /** The most classes of a package, without those inside others, that can be surveyed. */
+    private static final int MOST_IN_A_PACKAGE = 30;
+
+    @Test
+    void aPackageCanBeSurveyed() {
+        Map<String, Long> sizes =
+                LIBRARY.stream()
+                        .filter(type -> type.getEnclosingClass().isEmpty())
+                        .collect(
+                                Collectors.groupingBy(
+                                        JavaClass::getPackageName, Collectors.counting()));
+        sizes.values().removeIf(size -> size <= MOST_IN_A_PACKAGE);
+        assertEquals(Map.of(), sizes);
+    }
+
     @Test
     void packagesAreFreeOfCircles() {
         slices().matching(ROOT + "(**)").should().beFreeOfCycles().check(LIBRARY);

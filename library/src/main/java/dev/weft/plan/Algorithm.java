@@ -70,11 +70,53 @@ public enum Algorithm implements GatherWriter {
      * @param base not {@link #AUTO}, which writes no plans
      */
     public static GatherWriter byPrograms(GatherWriter base, int programs) {
-        return new ProgramPlans(PlanChecker.guarded(base), programs);
+        return new ByPrograms(PlanChecker.guarded(base), programs);
     }
 
     /** The algorithm named {@code label}; the inverse of {@link #label()}. */
     public static Algorithm of(String label) {
         return Planner.named(label, List.of(values()));
+    }
+
+    /** Splits another way to gather between programs. */
+    record ByPrograms(GatherWriter base, int programs) implements GatherWriter {
+
+        ByPrograms {
+            if (programs < 1) {
+                throw new IllegalArgumentException(
+                        programs + " programs: expected at least one of them");
+            }
+        }
+
+        @Override
+        public String label() {
+            return base.label();
+        }
+
+        @Override
+        public boolean isSymmetric() {
+            return base.isSymmetric();
+        }
+
+        /** A block is a chunk, so that it belongs to one program. */
+        @Override
+        public Chunks cut(Chunks given) {
+            Shards shards = given.shards();
+            for (int r = 0; r < shards.ranks(); r++) {
+                if (shards.rows(r) % (programs * given.chunkRows(r)) != 0) {
+                    throw new IllegalArgumentException(
+                            "%s rows of rank %s in chunks of %s for %s programs: expected as many whole chunks for each"
+                                    .formatted(shards.rows(r), r, given.chunkRows(r), programs));
+                }
+            }
+            Chunks cut =
+                    Chunks.ofFullRows(shards, given.cols(), given.chunkRows(0), given::chunkRows);
+            return given.chunkCols() < given.cols() ? cut.withChunkCols(given.chunkCols()) : cut;
+        }
+
+        @Override
+        public List<StepPlan> plans(GatherRequest request) {
+            return base.plans(request.with(cut(request.chunks()), programs));
+        }
     }
 }

@@ -1,5 +1,9 @@
 package dev.weft.plan;
 
+import dev.weft.plan.Chunks.RowBlock;
+import dev.weft.plan.HostRouting.Held;
+import dev.weft.plan.Routing.Delivery;
+import dev.weft.plan.Routing.Hop;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;

@@ -1,5 +1,8 @@
 package dev.weft.plan;
 
+import dev.weft.plan.Chunks.RowBlock;
+import dev.weft.plan.Routing.Delivery;
+import dev.weft.plan.Routing.Hop;
 import java.util.ArrayList;
 import java.util.List;
 

@@ -1,9 +1,13 @@
 package dev.weft.plan;
 
 import dev.weft.plan.step.Placement;
+import dev.weft.plan.step.Placement.OfRank;
+import dev.weft.plan.step.Placement.Range;
 import dev.weft.plan.step.StepPlan;
+import java.util.ArrayList;
 import java.util.Collections;
 import java.util.EnumSet;
+import java.util.List;
 import java.util.Set;
 
 /**
@@ -85,6 +89,13 @@ public record GatherRequest(
 
     /** What every rank has and gets, to write steps for. */
     public Placement placement() {
-        return Placements.gather(chunks.shards(), chunks.cols(), cols);
+        Shards rows = chunks.shards();
+        Range allK = new Range(0, chunks.cols());
+        Range allRows = new Range(0, rows.totalRows());
+        List<OfRank> ofRanks = new ArrayList<>();
+        for (int rank = 0; rank < rows.ranks(); rank++) {
+            ofRanks.add(new OfRank(rows.range(rank), allK, allK, allRows));
+        }
+        return new Placement(rows.totalRows(), chunks.cols(), cols, ofRanks);
     }
 }

@@ -2,7 +2,10 @@ package dev.weft.plan;
 
 import static dev.weft.plan.GatherRequest.GATHERED;
 
+import dev.weft.plan.Chunks.RowBlock;
 import dev.weft.plan.GatherRequest.Option;
+import dev.weft.plan.Routing.Delivery;
+import dev.weft.plan.Routing.Hop;
 import dev.weft.plan.step.Buffer;
 import dev.weft.plan.step.Part;
 import dev.weft.plan.step.Signal;

@@ -1,5 +1,6 @@
 package dev.weft.plan;
 
+import dev.weft.plan.Chunks.RowBlock;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
@@ -166,4 +167,12 @@ record HostRouting(Chunks chunks, Hosts hosts, Routing network, int networkLanes
         int first = hosts.first(host);
         return first + Math.floorMod(rank - first + distance, hosts.size(host));
     }
+
+    /**
+     * A segment that a rank owns or gets over the network, and passes to the other ranks of its
+     * host.
+     *
+     * @param due when it is available, in rows: see the class
+     */
+    record Held(int holder, int source, int segment, long due) {}
 }

@@ -1,6 +1,9 @@
 package dev.weft.plan;
 
+import dev.weft.plan.Chunks.RowBlock;
 import dev.weft.plan.GatherSteps.Storage;
+import dev.weft.plan.Routing.Delivery;
+import dev.weft.plan.Routing.Hop;
 import dev.weft.plan.step.StepPlan;
 import java.util.ArrayDeque;
 import java.util.ArrayList;

@@ -37,7 +37,7 @@ public final class PlanChecker {
 
     /** Whether Weft has written the plans of this writer. */
     static boolean isOwn(PlanWriter writer) {
-        return writer instanceof ProgramPlans of
+        return writer instanceof Algorithm.ByPrograms of
                 ? isOwn(of.base())
                 : !(writer instanceof GuardedWriter)
                         && writer.getClass().getPackage() == PlanChecker.class.getPackage();

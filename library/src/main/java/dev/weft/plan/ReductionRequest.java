@@ -3,6 +3,8 @@ package dev.weft.plan;
 import dev.weft.plan.Reduction.Order;
 import dev.weft.plan.step.Part;
 import dev.weft.plan.step.Placement;
+import dev.weft.plan.step.Placement.OfRank;
+import dev.weft.plan.step.Placement.Range;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
@@ -73,6 +75,12 @@ public record ReductionRequest(
 
     /** What every rank has and gets, to write steps for. */
     public Placement placement() {
-        return Placements.reduce(rows(), kParts, cols(), all);
+        Range allRows = new Range(0, rows().totalRows());
+        List<OfRank> ofRanks = new ArrayList<>();
+        for (int rank = 0; rank < ranks(); rank++) {
+            Range k = kParts.range(rank);
+            ofRanks.add(new OfRank(allRows, k, k, all ? allRows : rows().range(rank)));
+        }
+        return new Placement(rows().totalRows(), kParts.totalRows(), cols(), ofRanks);
     }
 }

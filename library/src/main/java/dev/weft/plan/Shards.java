@@ -1,5 +1,6 @@
 package dev.weft.plan;
 
+import dev.weft.plan.step.Placement.Range;
 import java.util.Arrays;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
@@ -82,6 +83,11 @@ public final class Shards {
 
     private LongStream each() {
         return IntStream.range(0, ranks()).mapToLong(this::rows);
+    }
+
+    /** The rows of one rank. */
+    Range range(int rank) {
+        return new Range(firstRow(rank), rows(rank));
     }
 
     @Override

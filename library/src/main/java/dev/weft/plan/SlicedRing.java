@@ -1,5 +1,6 @@
 package dev.weft.plan;
 
+import dev.weft.plan.Chunks.RowBlock;
 import dev.weft.plan.step.StepPlan;
 import java.util.ArrayList;
 import java.util.List;

@@ -87,6 +87,15 @@ class StepPlansTest {
                 () -> name + ": " + orders);
     }
 
+    private static Placement gather(Chunks chunks) {
+        return PlanCases.request(chunks, 1, Hosts.one(chunks.shards().ranks())).placement();
+    }
+
+    private static Placement reduce(Shards rows, Shards inner, boolean all) {
+        Chunks chunks = Chunks.byRows(rows, COLS, 1, 1);
+        return new ReductionRequest(chunks, inner, all, Order.WHOLE).placement();
+    }
+
     @ParameterizedTest
     @EnumSource(mode = Mode.EXCLUDE, names = "AUTO")
     void everyReductionSumsInItsOrder(Reduction reduction) {
@@ -132,7 +141,7 @@ class StepPlansTest {
             boolean all,
             Hosts hosts,
             String writer) {
-        Placement placement = Placements.reduce(chunks.shards(), inner, COLS, all);
+        Placement placement = reduce(chunks.shards(), inner, all);
         Set<SumOrder> orders = StepChecker.check(plans, placement, hosts::shareMemory);
         String name = "%s %s of %s over %s".formatted(writer, order, chunks.shards(), inner);
         assertTrue(orders.size() <= 1, () -> name + ": " + orders);
@@ -172,7 +181,7 @@ class StepPlansTest {
     void everyFaultIsFound() {
         Chunks chunks = Chunks.byRows(Shards.of(4, 3, 5), 6, 2, 2);
         Shards inner = Shards.of(3, 2, 4);
-        Placement gather = Placements.gather(chunks.shards(), 6, COLS);
+        Placement gather = gather(chunks);
         int faults = 0;
         for (Algorithm algorithm : PlanCases.algorithms()) {
             List<StepPlan> plans = PlanCases.plans(algorithm, chunks, 2);
@@ -190,7 +199,7 @@ class StepPlansTest {
                                             inner,
                                             all,
                                             reduction.order()));
-                    Placement reduce = Placements.reduce(chunks.shards(), inner, COLS, all);
+                    Placement reduce = reduce(chunks.shards(), inner, all);
                     faults += countFaults(reduction.label(), plans, reduce);
                 }
             }
@@ -275,7 +284,7 @@ class StepPlansTest {
                 flags.stream()
                         .map(plan -> edited(plan, step -> withCounters(step, counters)))
                         .toList();
-        Placement placement = Placements.gather(chunks.shards(), 6, COLS);
+        Placement placement = gather(chunks);
         StepChecker.check(counted, placement, (r, o) -> true);
         int faults = 0;
         for (StepPlan plan : counted) {
@@ -326,7 +335,7 @@ class StepPlansTest {
         for (int ranks : new int[] {1, 2, 4, 8, 16}) {
             Shards rows = Shards.even(5 * ranks + 3, ranks);
             Shards inner = Shards.even(7 * ranks + 1, ranks);
-            Placement placement = Placements.reduce(rows, inner, COLS, false);
+            Placement placement = reduce(rows, inner, false);
             StepPlanBuilder builder = new StepPlanBuilder(placement);
             List<Part> sums = new ArrayList<>();
             for (int rank = 0; rank < ranks; rank++) {
@@ -373,7 +382,7 @@ class StepPlansTest {
     void workersThatWaitForEachOtherAreFound() {
         Chunks chunks = Chunks.byRows(Shards.of(4, 4), 6, 2, 2);
         List<StepPlan> plans = PlanCases.plans(Algorithm.MESH_PULL, chunks, 1);
-        Placement placement = Placements.gather(chunks.shards(), 6, COLS);
+        Placement placement = gather(chunks);
         List<StepPlan> circle = plans;
         for (int rank : new int[] {0, 1}) {
             Step first = plans.get(rank).workers().getFirst().steps().getFirst();
@@ -398,7 +407,7 @@ class StepPlansTest {
     void readingAnotherHostsMemoryIsFound() {
         Chunks chunks = Chunks.byRows(Shards.of(4, 4), 6, 2, 2);
         List<StepPlan> plans = PlanCases.plans(Algorithm.DIRECT, chunks, 1);
-        Placement placement = Placements.gather(chunks.shards(), 6, COLS);
+        Placement placement = gather(chunks);
         InvalidPlanException fault =
                 assertThrows(
                         InvalidPlanException.class,

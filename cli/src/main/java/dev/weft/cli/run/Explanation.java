@@ -5,6 +5,7 @@ import static dev.weft.report.Text.text;
 import dev.weft.cli.console.Console;
 import dev.weft.cli.console.TextTable;
 import dev.weft.op.Operator;
+import dev.weft.plan.step.StepPlan;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -12,7 +13,7 @@ import java.util.List;
 public final class Explanation {
 
     /** The most lines of a plan that people would read. */
-    private static final int MOST_LINES = 60;
+    private static final int MOST_LINES = 40;
 
     private Explanation() {}
 
@@ -39,18 +40,19 @@ public final class Explanation {
     }
 
     /** As many lines of a plan as people would read. */
-    static List<String> first(List<String> all) {
+    static List<String> plan(List<StepPlan> plans) {
+        List<String> all = StepPlan.describe(plans, MOST_LINES + 1);
         List<String> lines = new ArrayList<>(all.subList(0, Math.min(all.size(), MOST_LINES)));
         if (all.size() > MOST_LINES) {
-            lines.add("and %d lines more".formatted(all.size() - MOST_LINES));
+            lines.add("... (weft plan --dump prints all of it)");
         }
         return lines;
     }
 
     /** Prints such plans and tables, each if it has lines. */
     static void print(List<String> plans, List<String> candidates, Console console) {
-        print("The plan of all ranks:", plans, console);
         print("Candidates (chunks are per source):", candidates, console);
+        print("The plan of all ranks:", plans, console);
     }
 
     private static void print(String heading, List<String> lines, Console console) {

@@ -12,7 +12,6 @@ import dev.weft.fabric.memory.MemoryFabric;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.op.Epilogue;
 import dev.weft.op.Operator;
-import dev.weft.plan.step.StepPlan;
 import dev.weft.report.RunRecord;
 import java.io.IOException;
 import java.lang.foreign.Arena;
@@ -135,11 +134,8 @@ record RankRun(Inputs inputs, Progress progress, RoundListener listener) {
     }
 
     private List<String> plans(int rank, Operator<?> fused) {
-        boolean shown = !inputs.problem().gathers() && rank == inputs.problem().rankOf(0, 0);
-        if (!shown) {
-            return List.of();
-        }
-        return Explanation.first(StepPlan.describe(fused.plan().steps()));
+        boolean shown = rank == inputs.problem().rankOf(0, 0);
+        return shown ? Explanation.plan(fused.plan().steps()) : List.of();
     }
 
     /** Then a call of it is a sample of both views, and their ratio is 1. */

@@ -15,7 +15,6 @@ import dev.weft.cli.simulate.SimRules;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Hosts;
 import dev.weft.plan.cut.Cut;
-import dev.weft.plan.step.StepPlan;
 import dev.weft.report.RunRecord;
 import dev.weft.report.Verification;
 import dev.weft.search.Candidate;
@@ -116,7 +115,7 @@ final class SimRun {
             PricedGroups priced = price(machine, request);
             PricedGroups.Priced slowest = priced.slowest();
             if (options.explain) {
-                explain(slowest, request, console);
+                explain(slowest, console);
             }
             // The simulation's own time depends on the ranks being alike.
             console.info(
@@ -215,12 +214,9 @@ final class SimRun {
                 : ", hosts of " + hosts;
     }
 
-    private void explain(PricedGroups.Priced priced, RunRequest request, Console console) {
+    private void explain(PricedGroups.Priced priced, Console console) {
         Candidate chosen = priced.chosen();
-        List<String> plans =
-                request.problem().gathers()
-                        ? List.of()
-                        : Explanation.first(StepPlan.describe(priced.search().steps(chosen)));
+        List<String> plans = Explanation.plan(priced.search().steps(chosen));
         List<Candidate> all = new ArrayList<>(candidates(priced.search()));
         if (all.stream().noneMatch(chosen::isPlannedAs)) {
             all.add(priced.search().priced(chosen));

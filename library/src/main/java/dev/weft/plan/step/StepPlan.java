@@ -97,6 +97,11 @@ public record StepPlan(int rank, List<Buffer> buffers, List<Worker> workers) {
 
     /** The plans of all ranks as readable lines. */
     public static List<String> describe(List<StepPlan> plans) {
-        return new StepText(plans).lines();
+        return describe(plans, Integer.MAX_VALUE);
+    }
+
+    /** Like {@link #describe(List)}, but only ranks from the first on, until there are enough. */
+    public static List<String> describe(List<StepPlan> plans, int leastLines) {
+        return new StepText(plans).lines(leastLines);
     }
 }

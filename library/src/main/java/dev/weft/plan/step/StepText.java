@@ -1,15 +1,28 @@
 package dev.weft.plan.step;
 
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.stream.Collectors;
 
-/** Plans in steps as readable lines. */
-record StepText(List<StepPlan> plans) {
+/** Plans in steps as readable lines. Used by one thread. */
+final class StepText {
 
-    List<String> lines() {
+    private final List<StepPlan> plans;
+
+    /** By rank: its buffers. A list may write a plan whenever it is asked for it. */
+    private final Map<Integer, List<Buffer>> buffers = new HashMap<>();
+
+    StepText(List<StepPlan> plans) {
+        this.plans = plans;
+    }
+
+    /** At least this many lines, of whole ranks, or all. */
+    List<String> lines(int least) {
         List<String> lines = new ArrayList<>();
-        for (StepPlan plan : plans) {
+        for (int rank = 0; rank < plans.size() && lines.size() < least; rank++) {
+            StepPlan plan = plans.get(rank);
             lines.add(
                     "rank %d: %s"
                             .formatted(
@@ -68,12 +81,14 @@ record StepText(List<StepPlan> plans) {
 
     /** {@code 1:gathered[4..8, 0..16]}. */
     String text(Part part) {
+        boolean exists = part.rank() >= 0 && part.rank() < plans.size();
+        List<Buffer> all =
+                exists
+                        ? buffers.computeIfAbsent(part.rank(), r -> plans.get(r).buffers())
+                        : List.of();
         String name =
-                part.rank() >= 0
-                                && part.rank() < plans.size()
-                                && part.buffer() >= 0
-                                && part.buffer() < plans.get(part.rank()).buffers().size()
-                        ? plans.get(part.rank()).buffers().get(part.buffer()).name()
+                part.buffer() >= 0 && part.buffer() < all.size()
+                        ? all.get(part.buffer()).name()
                         : "buffer " + part.buffer();
         return "%d:%s[%d..%d, %d..%d]"
                 .formatted(
