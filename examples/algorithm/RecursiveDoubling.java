@@ -1,4 +1,4 @@
-// An all-gather of one's own: recursive doubling, or Bruck's where the ranks are no power of two.
+// A user's own all-gather: recursive doubling, or Bruck's if the number of ranks is no power of two.
 // Run: see docs/algorithms.md
 
 import dev.weft.plan.GatherRequest;
@@ -7,7 +7,7 @@ import dev.weft.plan.PlanBuilder;
 import dev.weft.plan.step.StepPlan;
 import java.util.List;
 
-/** In ceil(log2(ranks)) steps each rank sends all that it has, every time twice as far. */
+/** In ceil(log2(ranks)) rounds each rank sends all that it has, every time twice as far. */
 public final class RecursiveDoubling implements GatherWriter {
 
     @Override
@@ -20,7 +20,7 @@ public final class RecursiveDoubling implements GatherWriter {
         int ranks = request.ranks();
         PlanBuilder plan = new PlanBuilder(label(), request, ranks == 1 ? 0 : 1);
         if (request.hosts().count() > 1) {
-            plan.leastRows(32); // multiply 32 rows and more while the rest is late
+            plan.leastRows(32); // start on 32 rows or more while the rest is still arriving
         }
         for (int distance = 1; distance < ranks; distance *= 2) {
             for (int rank = 0; rank < ranks; rank++) {

@@ -54,7 +54,7 @@ module dev.weft {
     requires static jdk.incubator.vector;
 
     // Algorithms that users add.
-    uses dev.weft.plan.PlanWriter;
+    uses dev.weft.plan.GatherWriter;
     uses dev.weft.plan.ReductionWriter;
 
     // The ways to start ranks: World knows none of them, so that they can be built on it. In this

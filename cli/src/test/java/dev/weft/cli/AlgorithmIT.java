@@ -8,6 +8,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.regex.Pattern;
 import java.util.spi.ToolProvider;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -148,7 +149,9 @@ class AlgorithmIT {
         assertEquals(0, run.code(), run::toString);
         assertTrue(run.out().lines().anyMatch(l -> l.startsWith(NAME + ": ")), run::toString);
         assertTrue(
-                run.out().contains("of rank 1 to rank 2, each after it has arrived"),
+                Pattern.compile("copy 0:gathered.* to 2:gathered.* after 0\\.")
+                        .matcher(run.out())
+                        .find(),
                 run::toString);
         ChildProcess sums =
                 weft("plan -v h200-nvlink8 -n 4 --gm 512 --dump --algorithm " + SUMS + SUMS_OP);

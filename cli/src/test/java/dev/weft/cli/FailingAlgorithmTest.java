@@ -110,7 +110,7 @@ class FailingAlgorithmTest {
         weft(command, "throwing")
                 .assertRefused("plans() threw StackOverflowError (Throwing.java:11)");
         weft(command, "throwing").assertRefused("throwing");
-        weft(command, "forgetful").assertRefused("rank 0, source 1, chunk 0: never delivered");
+        weft(command, "forgetful").assertRefused("chunk 0 of rank 1 never gets to rank 0");
         weft(command, "nonsense")
                 .assertRefused(
                         "algorithm 'nonsense': no class that can be loaded has it"

@@ -225,7 +225,7 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
             Planning planning, Prepared prepared, Plan plan, Arena arena, List<Region> regions) {
         StepPlan own = plan.steps().get(fabric.rank());
         Description wanted = prepared.wanted();
-        wanted.checkRuns(plan.name(), own);
+        wanted.checkRuns(plan.name(), own, wanted.wants(Feature.KEPT));
         PackedB[][] bs = new PackedB[fabric.size()][0];
         bs[fabric.rank()] =
                 prepared.packed().stream().map(SharedB.Packed::b).toArray(PackedB[]::new);

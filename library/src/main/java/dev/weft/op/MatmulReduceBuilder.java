@@ -23,10 +23,14 @@ import dev.weft.plan.step.StepPlan;
 import dev.weft.search.AutoChoice;
 import dev.weft.search.Candidate;
 import dev.weft.search.Device;
+import dev.weft.search.PlanSearch;
+import dev.weft.search.Problem;
+import dev.weft.sim.Machine;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -126,10 +130,17 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
                 ((HostOperator) operator).adopt(resources, List.of());
                 return operator;
             }
+            Problem problem = problem(wanted, workers);
+            String settings = "%s %s %s".formatted(gemm.name(), fabric.cores(), epilogue());
             AutoChoice.Choice<O> choice =
-                    AutoChoice.tried(fabric, candidates, trial(made, a -> a.data().fill(ORDINARY)));
-            ((HostOperator) choice.prepared()).adopt(resources, choice.candidates());
-            return choice.prepared();
+                    new AutoChoice(fabric, problem, settings)
+                            .choose(
+                                    () -> prices(problem, candidates, gemm),
+                                    trial(made, a -> a.data().fill(ORDINARY)));
+            O operator =
+                    choice.prepared() == null ? made.apply(choice.chosen()) : choice.prepared();
+            ((HostOperator) operator).adopt(resources, choice.candidates());
+            return operator;
         } catch (RuntimeException | Error e) {
             new OperatorResources(arena, regions).close();
             throw e;
@@ -267,6 +278,38 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
             }
         }
         return candidates;
+    }
+
+    private Problem problem(Order wanted, int workers) {
+        return new Problem(
+                rows,
+                Math.max(1, inner.totalRows()),
+                columns(),
+                aType(),
+                outType(),
+                false,
+                (int) new Agreement(fabric).ofFirst(workers),
+                0,
+                new Cut(chunkRows(), splitsPerRank(), 0),
+                fabric.hosts(),
+                Map.of(),
+                new dev.weft.search.Sums(inner, all, wanted));
+    }
+
+    /** The cheapest first. Collective if there is a network; only the first rank gets prices. */
+    private List<Candidate> prices(Problem problem, List<Candidate> candidates, Gemm gemm) {
+        Machine machine = new AutoMachine(fabric).measure(gemm, aType());
+        if (machine == null) {
+            return List.of();
+        }
+        PlanSearch search = new PlanSearch(machine, problem);
+        List<Candidate> priced = new ArrayList<>();
+        for (Candidate candidate : candidates) {
+            priced.add(search.priced(candidate));
+            fabric.worked();
+        }
+        priced.sort(Comparator.comparingDouble(Candidate::predictedNs));
+        return priced;
     }
 
     private Candidate candidate(PlanWriter writer, Cut cut) {

@@ -21,7 +21,7 @@ import java.util.Set;
  *     gathered
  * @param programs how many groups of workers multiply on a rank; program p has the p-th of equal
  *     parts of every shard's rows, and lanes of its own
- * @param options what is wanted beyond that; a {@link PlanBuilder} knows them
+ * @param options what is wanted beyond that; a {@link PlanBuilder} sees to it
  */
 public record GatherRequest(
         Chunks chunks, int lanes, Hosts hosts, long cols, int programs, Set<Option> options) {
@@ -35,7 +35,7 @@ public record GatherRequest(
         KEPT,
         /** A rank's A lies in its place in gathered A. */
         A_IN_GATHERED,
-        /** Shards are gathered side by side. */
+        /** Gathered A has a group of columns for each shard, instead of a group of rows. */
         SIDE_BY_SIDE,
         /** Lanes count what they have brought to a rank, instead of a flag for each chunk. */
         COUNTED,

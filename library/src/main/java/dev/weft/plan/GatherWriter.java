@@ -18,8 +18,9 @@ public interface GatherWriter extends PlanWriter {
     List<StepPlan> plans(GatherRequest request);
 
     /**
-     * The chunks that the plans use if these are given. They differ only if the algorithm has its
-     * own rules for where chunks and blocks end.
+     * The chunks that {@link #plans} uses when a request has {@code given}. Override it only if the
+     * algorithm has its own rules for where chunks and blocks end; {@code plans} must then call it
+     * itself, since a request has the chunks as given.
      */
     default Chunks cut(Chunks given) {
         return given;

@@ -6,7 +6,7 @@ import java.util.List;
 /**
  * What an operator does in every call.
  *
- * @param algorithm who wrote it
+ * @param algorithm the writer of the steps
  * @param chunks how rows are cut: those of A, or of C if products are summed
  * @param lanes communication workers that were asked for
  * @param steps what every rank does, in rank order; the list may write each plan on demand

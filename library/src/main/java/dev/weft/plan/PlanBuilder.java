@@ -116,6 +116,14 @@ public final class PlanBuilder {
     /** Lane {@code lane} of {@code to} reads one chunk of {@code source} from {@code from}. */
     public PlanBuilder get(int to, int lane, int from, int source, int chunk) {
         add(lane, new Hop(from, to, source, -1, chunk, true));
+        if (from != source && !request.hosts().shareMemory(from, to)) {
+            throw new PlanException(
+                    name,
+                    "rank %s gets rows of rank %s from rank %s on another host: expected a put, since only a sender there sees that they have come",
+                    to,
+                    source,
+                    from);
+        }
         return this;
     }
 

@@ -2,6 +2,7 @@ package dev.weft.search;
 
 import dev.weft.fabric.Fabric;
 import dev.weft.plan.Algorithm;
+import dev.weft.plan.Reduction;
 import dev.weft.plan.cut.Cut;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -87,7 +88,7 @@ public final class AutoChoice {
      *     measuring a machine may be collective; only the first rank's answer counts
      */
     public <T> Choice<T> choose(Supplier<List<Candidate>> prices, Trial<T> trial) {
-        if (problem.ranks() == 1 || problem.shards().totalRows() == 0) {
+        if (problem.sums() == null && problem.isAlone()) {
             return only(Algorithm.SEQUENTIAL, Math.max(1, problem.workers()));
         }
         if (problem.columns().isEmpty()) {
@@ -149,8 +150,8 @@ public final class AutoChoice {
             boolean near = candidate.predictedNs() <= NEAR * priced.getFirst().predictedNs();
             boolean other =
                     finalists.stream().noneMatch(f -> f.algorithm() == candidate.algorithm());
-            boolean sequential = candidate.algorithm() == Algorithm.SEQUENTIAL;
-            boolean direct = candidate.algorithm() == Algorithm.DIRECT && most > 1;
+            boolean sequential = AutoTrial.isSequential(candidate);
+            boolean direct = PlanSearch.isDirect(candidate.algorithm()) && most > 1;
             if (other && (sequential || direct || near && finalists.size() < most)) {
                 finalists.add(finest(candidate, priced));
             }
@@ -182,7 +183,7 @@ public final class AutoChoice {
 
     private static long[] numbers(Candidate candidate) {
         return new long[] {
-            ((Algorithm) candidate.algorithm()).ordinal(),
+            ((Enum<?>) candidate.algorithm()).ordinal(),
             candidate.cut().chunkRows(),
             candidate.cut().splitsPerRank(),
             candidate.cut().chunkCols(),
@@ -192,9 +193,12 @@ public final class AutoChoice {
         };
     }
 
-    private static Candidate candidate(long[] numbers) {
+    private Candidate candidate(long[] numbers) {
+        int number = (int) numbers[0];
         return Candidate.of(
-                        Algorithm.values()[(int) numbers[0]],
+                        problem.sums() == null
+                                ? Algorithm.values()[number]
+                                : Reduction.values()[number],
                         new Cut(numbers[1], (int) numbers[2], numbers[3]),
                         (int) numbers[4],
                         (int) numbers[5])

@@ -128,7 +128,7 @@ record AutoTrial<T>(Fabric fabric, Trial<T> trial) {
     }
 
     /** Whether nothing overlaps, for a gather or a sum. */
-    private static boolean isSequential(Candidate candidate) {
+    static boolean isSequential(Candidate candidate) {
         return candidate.algorithm().label().equals(Algorithm.SEQUENTIAL.label());
     }
 }

@@ -180,9 +180,7 @@ public record PlanSearch(Machine machine, Problem problem) {
         if (problem.sums() != null) {
             return List.copyOf(device.sums(problem.sums().order()));
         }
-        return problem.ranks() == 1 || problem.shards().totalRows() == 0
-                ? List.of(Algorithm.SEQUENTIAL)
-                : List.copyOf(device.gathers());
+        return problem.isAlone() ? List.of(Algorithm.SEQUENTIAL) : List.copyOf(device.gathers());
     }
 
     /** Chunks are whole quanta, so several counts may give the same cut. */

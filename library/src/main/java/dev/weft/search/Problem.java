@@ -98,6 +98,11 @@ public record Problem(
         return shards.ranks();
     }
 
+    /** Whether there is nothing to send. */
+    boolean isAlone() {
+        return ranks() == 1 || shards.totalRows() == 0;
+    }
+
     /** The bytes of gathered A. */
     double gatheredBytes() {
         return (double) shards.totalRows() * k * aType.bytes();

@@ -158,8 +158,27 @@ class GivenPlansTest {
                 });
     }
 
+    /** Steps by hand that do not see to what is wanted beyond the product. */
+    private record Plain() implements GatherWriter {
+
+        @Override
+        public String label() {
+            return "plain";
+        }
+
+        @Override
+        public List<StepPlan> plans(GatherRequest request) {
+            return Algorithm.DIRECT.plans(
+                    new GatherRequest(
+                            request.chunks(), request.lanes(), request.hosts(), request.cols()));
+        }
+    }
+
     @Test
     void whatDoesNotGoWithThePlanIsRefused() {
+        refuses(
+                "plan plain has no buffer number 3 of all rows of A",
+                builder -> builder.algorithm(new Plain()).keepGathered());
         refuses(
                 "with ping-pong buffers and gathered A kept",
                 builder -> builder.algorithm(Algorithm.pingPongRing()).keepGathered());

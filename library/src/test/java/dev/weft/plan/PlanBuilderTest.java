@@ -3,6 +3,7 @@ package dev.weft.plan;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.plan.step.StepPlan;
 import java.util.List;
@@ -60,6 +61,15 @@ class PlanBuilderTest {
                         .put(1, 0, 0, 2)
                         .put(0, 0, 1, 0)
                         .put(1, 0, 0, 1));
+    }
+
+    @Test
+    void rowsOfOthersAreNotGotFromAnotherHost() {
+        Chunks chunks = Chunks.byRows(Shards.of(1, 1, 1), 1, 1, 1);
+        GatherRequest request = PlanCases.request(chunks, 1, Hosts.of(2, 1));
+        PlanBuilder builder = new PlanBuilder("mine", request, 1).get(2, 0, 1, 1);
+        PlanException fault = assertThrows(PlanException.class, () -> builder.get(2, 0, 1, 0));
+        assertTrue(fault.getMessage().contains("expected a put"), fault.getMessage());
     }
 
     private static void assertFault(String message, PlanBuilder builder) {

@@ -164,8 +164,11 @@ public final class PlanCommand extends WeftCommand {
 
     private static PlanReport.Dump plans(PlanSearch search, Candidate candidate) {
         List<StepPlan> plans = search.steps(candidate);
-        return new PlanReport.Dump(
-                StepPlan.describe(plans), PlanJson.of(candidate.algorithm().label(), plans));
+        String name = candidate.algorithm().label();
+        List<String> lines = new ArrayList<>();
+        lines.add(name + ": " + search.chunks(candidate));
+        lines.addAll(StepPlan.describe(plans));
+        return new PlanReport.Dump(lines, PlanJson.of(name, plans));
     }
 
     private static void checkSize(String option, long size) {

@@ -160,7 +160,7 @@ record CudaPlanning(
                     "plan %s with gathered A kept on a GPU: expected one that gathers A"
                             .formatted(name));
         }
-        wanted.checkRuns(name, plan);
+        wanted.checkRuns(name, plan, false);
         boolean gated = engine == CudaEngine.GATED && !plan.reusesBuffers();
         if (wanted.wants(Feature.SUMMARIES) && (staged || !gated)) {
             throw new IllegalArgumentException(

@@ -11,6 +11,7 @@ import dev.weft.plan.Plan;
 import dev.weft.plan.PlanChecker;
 import dev.weft.plan.Shards;
 import dev.weft.plan.cut.Cut;
+import dev.weft.plan.step.Buffer;
 import dev.weft.plan.step.Step;
 import dev.weft.plan.step.StepPlan;
 import dev.weft.search.Problem;
@@ -137,12 +138,30 @@ public record Description(
         return new GatherRequest(cut, lanes, hosts, cols, 1, options);
     }
 
-    /** Checks what the plan checker cannot know: what is wanted beyond the plan. */
-    public void checkRuns(String name, StepPlan plan) {
+    /**
+     * Checks what the plan checker cannot know: what is wanted beyond the plan.
+     *
+     * @param keeps whether the plan itself has to keep gathered A for the caller
+     */
+    public void checkRuns(String name, StepPlan plan, boolean keeps) {
         if (wants(Feature.KEPT) && plan.reusesBuffers()) {
             throw new IllegalArgumentException(
                     "plan %s with ping-pong buffers and gathered A kept: expected a plan that gathers A"
                             .formatted(name));
+        }
+        boolean beside = wants(Feature.SIDE_BY_SIDE);
+        Buffer gathered =
+                plan.buffers().size() > GatherRequest.GATHERED
+                        ? plan.buffers().get(GatherRequest.GATHERED)
+                        : null;
+        long rows = beside ? shards.maxRows() : shards.totalRows();
+        if (keeps
+                && (gathered == null
+                        || gathered.rows() != rows
+                        || gathered.cols() != (beside ? k * shards.ranks() : k))) {
+            throw new IllegalArgumentException(
+                    "plan %s has no buffer number %d of all rows of A: expected one, since gathered A is to be kept"
+                            .formatted(name, GatherRequest.GATHERED));
         }
         for (int lane = 0; wants(Feature.SUMMARIES) && lane < plan.workers().size(); lane++) {
             List<Step> steps = plan.workers().get(lane).steps();

@@ -17,7 +17,8 @@ import java.util.stream.IntStream;
  *
  * <ol>
  *   <li>Every step stays within its buffers, which hold what it needs, and reads or writes another
- *       rank's memory only if that is open and shared, or by a copy.
+ *       rank's memory only if that is open and shared, or by a copy; words that it waits for are at
+ *       its own rank or in shared memory.
  *   <li>Every signal has one writer, and everything finishes, even if every worker takes its steps
  *       strictly one by one.
  *   <li>What a step reads was written before and is not overwritten before it is read; what a step
@@ -121,7 +122,14 @@ public final class StepChecker {
     }
 
     private void take(int number) {
+        int rank = schedule.get(number).rank();
         Step step = schedule.get(number).step();
+        for (Signal wait : step.waits()) {
+            if (wait.rank() != rank && !memory.isShared(rank, wait.rank())) {
+                throw schedule.fault(
+                        number, "waits for a word that is at rank %d".formatted(wait.rank()));
+            }
+        }
         if (step instanceof Step.Copy copy) {
             copy(number, copy);
         } else if (step instanceof Step.Multiply multiply) {
