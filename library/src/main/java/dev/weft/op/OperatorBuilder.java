@@ -32,6 +32,7 @@ public abstract class OperatorBuilder<M, B extends OperatorBuilder<M, B>>
     private Scaling scaling;
     private GatherWriter algorithm = Algorithm.AUTO;
     private Chunks chunks;
+    private int likeLanes;
     private long chunkCols;
     private int commWorkers;
     private final Set<Feature> features = EnumSet.noneOf(Feature.class);
@@ -90,6 +91,7 @@ public abstract class OperatorBuilder<M, B extends OperatorBuilder<M, B>>
     public final B algorithm(GatherWriter writer) {
         this.algorithm = PlanChecker.guarded(writer);
         this.chunks = null;
+        this.likeLanes = 0;
         return self();
     }
 
@@ -104,7 +106,7 @@ public abstract class OperatorBuilder<M, B extends OperatorBuilder<M, B>>
         }
         algorithm(writer);
         this.chunks = plan.chunks();
-        this.commWorkers = plan.lanes();
+        this.likeLanes = plan.lanes();
         return self();
     }
 
@@ -228,7 +230,7 @@ public abstract class OperatorBuilder<M, B extends OperatorBuilder<M, B>>
                         engine(),
                         new Cut(chunkRows(), splitsPerRank(), chunkCols),
                         computeWorkers(),
-                        commWorkers,
+                        likeLanes > 0 ? likeLanes : commWorkers,
                         features);
         description.checkGiven();
         return description;

@@ -13,7 +13,6 @@ import dev.weft.plan.GatherWriter;
 import dev.weft.plan.Plan;
 import dev.weft.plan.PlanWriter;
 import dev.weft.plan.cut.Cut;
-import dev.weft.plan.step.StepPlan;
 import dev.weft.search.Candidate;
 import dev.weft.search.Problem;
 import java.util.EnumSet;
@@ -113,11 +112,8 @@ record Planning(
 
     /** Whether the plan leaves the gather to the fabric's own, if it has one. */
     boolean leavesGather(Plan plan) {
-        StepPlan own = plan.steps().get(fabric.rank());
         return fabric.size() > 1
-                && own.multipliesLast()
-                && !isInGathered(plan.algorithm())
-                && !own.reusesBuffers()
+                && plan.algorithm() == Algorithm.SEQUENTIAL
                 && !wanted.wants(Feature.SIDE_BY_SIDE);
     }
 

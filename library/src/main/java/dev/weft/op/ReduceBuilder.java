@@ -79,9 +79,9 @@ public abstract class ReduceBuilder<M, B extends ReduceBuilder<M, B>> extends Ma
     }
 
     /**
-     * How sums are combined. {@link Reduction#AUTO}, the default, tries those with the wanted
-     * {@link #order} and keeps the fastest. A reduction of one's own is proved before the first
-     * call.
+     * How sums are combined. {@link Reduction#AUTO}, the default, prices those with the wanted
+     * {@link #order} on a model of this machine, tries the best few and keeps the fastest; on GPUs
+     * it tries all. A reduction of one's own is proved before the first call.
      */
     public final B algorithm(ReductionWriter reduction) {
         this.algorithm = PlanChecker.guarded(Objects.requireNonNull(reduction, "reduction"));
@@ -204,7 +204,7 @@ public abstract class ReduceBuilder<M, B extends ReduceBuilder<M, B>> extends Ma
     protected final void agree(
             ReductionWriter writer, List<StepPlan> plans, ReductionRequest request) {
         if (fabric != null) {
-            long digest = PlanChecker.digest(writer, request.chunks(), 1, plans);
+            long digest = PlanChecker.digest(writer, request, plans);
             new Agreement(fabric).on("the plan's digest", digest).settle();
         }
         if (rank == 0) {

@@ -74,6 +74,6 @@ record GatherDraft(List<List<Hop>> lanes, List<Delivery> deliveries, List<RowBlo
     /** The program that has a row of a shard. */
     static int program(GatherRequest request, int source, long row) {
         long rows = request.chunks().shards().rows(source) / request.programs();
-        return Math.toIntExact(row / Math.max(1, rows));
+        return (int) Math.min(request.programs() - 1, row / Math.max(1, rows));
     }
 }

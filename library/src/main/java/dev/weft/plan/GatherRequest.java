@@ -74,6 +74,11 @@ public record GatherRequest(
         return new GatherRequest(chunks, lanes, hosts, cols, programs, all);
     }
 
+    /** A copy that only gathers. */
+    GatherRequest withoutProduct() {
+        return new GatherRequest(chunks, lanes, hosts, 0, programs, options);
+    }
+
     /** A copy with other chunks and programs. */
     GatherRequest with(Chunks newChunks, int newPrograms) {
         return new GatherRequest(newChunks, lanes, hosts, cols, newPrograms, options);

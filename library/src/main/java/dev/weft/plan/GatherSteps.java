@@ -66,11 +66,12 @@ final class GatherSteps {
                 boolean gatherFirst,
                 int lanes,
                 long leastRows) {
+            boolean first = gatherFirst || request.wants(Option.GATHER_FIRST);
             return new Form(
                     storage,
-                    gatherFirst || request.wants(Option.GATHER_FIRST),
+                    first,
                     lanes * request.programs(),
-                    leastRows,
+                    first ? 0 : leastRows,
                     request.programs(),
                     block -> GatherDraft.program(request, block.source(), block.firstRow()));
         }
@@ -112,6 +113,10 @@ final class GatherSteps {
      * @param drafts by rank
      */
     static List<StepPlan> write(GatherRequest request, Form form, IntFunction<GatherDraft> drafts) {
+        if (form.storage() == Storage.PING_PONG && form.gatherFirst()) {
+            throw new IllegalArgumentException(
+                    "ping-pong buffers and products after the whole gather: expected a plan that gathers A");
+        }
         if (form.storage() == Storage.PING_PONG && request.wants(Option.KEPT)) {
             throw new IllegalArgumentException(
                     "a plan with ping-pong buffers and gathered A kept: expected a plan that gathers A");

@@ -68,10 +68,7 @@ public final class PlanBuilder {
         }
     }
 
-    /**
-     * Nothing is multiplied before everything has arrived; a transport's own all-gather may then
-     * replace the lanes.
-     */
+    /** Nothing is multiplied before everything has arrived. */
     public PlanBuilder gatherFirst() {
         this.gatherFirst = true;
         return this;

@@ -3,6 +3,7 @@ package dev.weft.plan;
 import dev.weft.plan.step.Placement;
 import dev.weft.plan.step.StepChecker;
 import dev.weft.plan.step.StepPlan;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
@@ -66,16 +67,16 @@ public final class PlanChecker {
 
     private static Optional<String> proved(
             PlanWriter writer, List<StepPlan> written, Placement placement, Hosts hosts) {
-        List<StepPlan> plans = List.copyOf(written);
-        long steps =
-                plans.stream()
-                        .flatMap(plan -> plan.workers().stream())
-                        .mapToLong(worker -> worker.steps().size())
-                        .sum();
-        if (steps > MOST_STEPS) {
-            return Optional.of(
-                    "the plans of %d ranks were not proved: %d steps, expected at most %d"
-                            .formatted(plans.size(), steps, MOST_STEPS));
+        List<StepPlan> plans = new ArrayList<>();
+        long steps = 0;
+        for (int rank = 0; rank < written.size(); rank++) {
+            plans.add(written.get(rank));
+            steps += plans.getLast().workers().stream().mapToLong(w -> w.steps().size()).sum();
+            if (steps > MOST_STEPS) {
+                return Optional.of(
+                        "the plans of %d ranks were not proved: more than %d steps"
+                                .formatted(written.size(), MOST_STEPS));
+            }
         }
         try {
             StepChecker.check(plans, placement, hosts::shareMemory);
@@ -89,9 +90,16 @@ public final class PlanChecker {
      * A number by which ranks compare the plans of all of them. What Weft has written follows from
      * the writer and what it was asked for, so it is not written for that.
      */
-    public static long digest(PlanWriter writer, Chunks chunks, int lanes, List<StepPlan> plans) {
+    public static long digest(ReductionWriter writer, ReductionRequest of, List<StepPlan> plans) {
         return isOwn(writer)
-                ? Objects.hash(writer.toString(), chunks, lanes)
+                ? Objects.hash(writer.toString(), of.chunks(), of.hosts().sizes())
                 : StepPlan.digest(plans);
+    }
+
+    /** The same for a gather. Ranks may have different columns of B, so these do not count. */
+    public static long digest(GatherWriter writer, GatherRequest of) {
+        return isOwn(writer)
+                ? Objects.hash(writer.toString(), of.chunks(), of.lanes(), of.hosts().sizes())
+                : StepPlan.digest(writer.plans(of.withoutProduct()));
     }
 }

@@ -35,7 +35,7 @@ record SlicedRing(int programs, int lanes, boolean byLane) implements GatherWrit
         GatherSteps.Form form =
                 new GatherSteps.Form(
                         GatherSteps.Storage.PING_PONG,
-                        false,
+                        request.wants(GatherRequest.Option.GATHER_FIRST),
                         laneCount,
                         Planner.leastRows(request.hosts()),
                         programs,

@@ -89,7 +89,9 @@ public final class MachineModel {
         GatherWriter guarded = PlanChecker.guarded(algorithm);
         GatherRequest request = new GatherRequest(chunks, lanes, hosts, n);
         List<StepPlan> plans = MachinePlans.of(machine, guarded, request);
-        if (plans.getFirst().readsPeersRows() && !machine.node().direct()) {
+        // Of two ranks, one lacks rows that the other has, unless there are none.
+        boolean inPlace = plans.stream().limit(2).anyMatch(StepPlan::readsPeersRows);
+        if (inPlace && !machine.node().direct()) {
             throw new IllegalArgumentException(
                     "%s on %s: its ranks cannot multiply rows in a peer's memory"
                             .formatted(algorithm.label(), machine.name()));

@@ -23,7 +23,8 @@ public final class MachinePlans {
      */
     public static List<StepPlan> of(Machine machine, GatherWriter writer, GatherRequest request) {
         // What Weft has not written is proved as it was written: a machine's own order may differ.
-        PlanChecker.checkGiven(writer, writer.plans(request), request);
+        List<StepPlan> written = writer.plans(request);
+        PlanChecker.checkGiven(writer, written, request);
         if (writer == Algorithm.SEQUENTIAL) {
             Topology topology = machine.node().topology();
             boolean goesRound =
@@ -36,7 +37,7 @@ public final class MachinePlans {
                     .plans(request.with(Set.of(Option.GATHER_FIRST, Option.BY_SOURCE)));
         }
         if (machine.consumption() != Machine.Consumption.BY_SOURCE) {
-            return writer.plans(request);
+            return written;
         }
         List<StepPlan> plans = writer.plans(request.with(Set.of(Option.BY_SOURCE)));
         if (plans.getFirst().reusesBuffers()) {

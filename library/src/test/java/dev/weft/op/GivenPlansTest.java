@@ -120,6 +120,30 @@ class GivenPlansTest {
         }
     }
 
+    /** Each rank has its own columns of B, and ranks compare the plans of all. */
+    @Test
+    void ranksMayHaveDifferentNumbersOfColumns() {
+        try (World world = World.threads(3, Duration.ofSeconds(20));
+                Arena arena = Arena.ofShared()) {
+            world.run(
+                    fabric -> {
+                        Matrix b = Matrix.allocate(arena, DType.FP32, K, 3 + fabric.rank());
+                        new NormalData(3, fabric.rank()).fill(b);
+                        try (AllGatherMatmul star =
+                                AllGatherMatmul.on(fabric)
+                                        .a(SHARDS, DType.FP32)
+                                        .b(b)
+                                        .engine(ENGINE)
+                                        .algorithm(new Star())
+                                        .prepare()) {
+                            Matrix shard = star.nextShard();
+                            fill(shard, fabric.rank());
+                            assertEquals(b.cols(), star.call(shard).product().cols());
+                        }
+                    });
+        }
+    }
+
     /** Steps by hand, of which rank 1 forgets its last product. */
     private record Forgetful() implements GatherWriter {
 

@@ -36,6 +36,9 @@ final class HostStaging implements AutoCloseable {
 
     private static final long PARK_NS = 50_000;
 
+    /** How often a long wait looks whether the peers still run. */
+    private static final long CHECK_NS = 200_000_000;
+
     private final Transport fabric;
     private final HostLanes lanes;
     private final int copies;
@@ -128,6 +131,7 @@ final class HostStaging implements AutoCloseable {
     /** Whether the device has written the word; otherwise the call has failed. */
     private boolean awaitWord(int word, int call) {
         long startNs = System.nanoTime();
+        long checkedNs = startNs;
         // Acquire: pairs with the stream's write, which comes after the copy.
         while ((int) WORD.getAcquire(words.segment(), 4L * word) != call) {
             if (closing || failure.get() != null) {
@@ -143,6 +147,12 @@ final class HostStaging implements AutoCloseable {
             long workNs = word == copies ? enterNs : word < queued ? productNs : 0;
             if (now - startNs < workNs) {
                 fabric.worked();
+            }
+            if (now - checkedNs > CHECK_NS) {
+                // A device that has failed writes nothing. The peers that wait for its rows then
+                // stall, and that ends this wait.
+                fabric.checkPeers();
+                checkedNs = now;
             }
             LockSupport.parkNanos(PARK_NS);
         }

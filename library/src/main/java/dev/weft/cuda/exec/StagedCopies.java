@@ -231,10 +231,14 @@ public final class StagedCopies implements Copies {
 
     @Override
     public void close() {
-        // What a call that failed half-way has queued must not outlive the memory that it copies.
-        settle(out, outDone);
-        settle(in, inDone);
-        staging.close();
+        try {
+            // What a call that failed half-way has queued must not outlive the memory that it
+            // copies, or the words that it writes.
+            settle(out, outDone);
+            settle(in, inDone);
+        } finally {
+            staging.close();
+        }
         Arrays.stream(arrived).filter(Objects::nonNull).forEach(DeviceEvent::close);
         entered.close();
         outDone.close();

@@ -80,7 +80,10 @@ record CudaPlanning(
         Chunks chunks = wanted.chunks() != null ? wanted.chunks() : cut(algorithm);
         GatherRequest request = wanted.request(chunks, lanes(), hosts(), Set.of());
         checkFits(algorithm, request);
-        return Description.agreed(algorithm, request, fabric);
+        Plan agreed = Description.agreed(algorithm, request, fabric);
+        // All ranks' steps are looked at, several times.
+        List<StepPlan> steps = List.copyOf(agreed.steps());
+        return new Plan(algorithm, agreed.chunks(), agreed.lanes(), steps);
     }
 
     private int lanes() {
@@ -193,6 +196,11 @@ record CudaPlanning(
         }
     }
 
+    /** Whether a transport's own all-gather may replace the lanes between hosts. */
+    static boolean leavesGather(Plan plan) {
+        return plan.algorithm() == Algorithm.SEQUENTIAL;
+    }
+
     private static void checkCols(long chunkCols) {
         if (chunkCols % TileShape.K_BLOCK != 0) {
             throw new IllegalArgumentException(
@@ -204,7 +212,9 @@ record CudaPlanning(
     /** Whether the rank copies all that comes to it, and sends nothing. */
     private static boolean getsAllFromOwners(StepPlan plan) {
         return plan.copies().allMatch(copy -> isGet(plan, copy) && isFromOwner(copy))
-                && plan.multiplications()
+                && plan.workers().stream()
+                        .flatMap(worker -> worker.steps().stream())
+                        .filter(step -> !(step instanceof Step.Copy))
                         .flatMap(step -> step.waits().stream())
                         .allMatch(signal -> signal.by() == plan.rank());
     }

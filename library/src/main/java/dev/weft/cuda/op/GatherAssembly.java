@@ -198,7 +198,7 @@ final class GatherAssembly {
         }
         made.push(buffers);
         if (staged) {
-            RowGather gather = gatherFirst ? group.fabric.rowGather() : null;
+            RowGather gather = CudaPlanning.leavesGather(plan) ? group.fabric.rowGather() : null;
             host = new HostLanes(group.fabric, plan.steps(), plan.chunks(), wanted.aType(), gather);
         }
         peers = peers();

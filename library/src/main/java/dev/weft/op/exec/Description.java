@@ -18,6 +18,7 @@ import dev.weft.search.Problem;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.ScaledMatrix.Scaling;
 import java.lang.System.Logger.Level;
+import java.util.AbstractList;
 import java.util.Collections;
 import java.util.EnumSet;
 import java.util.List;
@@ -157,6 +158,7 @@ public record Description(
         long rows = beside ? shards.maxRows() : shards.totalRows();
         if (keeps
                 && (gathered == null
+                        || gathered.kind() != Buffer.Kind.ROWS
                         || gathered.rows() != rows
                         || gathered.cols() != (beside ? k * shards.ranks() : k))) {
             throw new IllegalArgumentException(
@@ -187,24 +189,41 @@ public record Description(
      * lets the first rank prove it if Weft has not written it. Collective.
      */
     public static Plan agreed(GatherWriter writer, GatherRequest request, Fabric fabric) {
+        int rank = fabric == null ? 0 : fabric.rank();
         List<StepPlan> plans = writer.plans(request);
         Chunks chunks = writer.cut(request.chunks());
-        int rank = fabric == null ? 0 : fabric.rank();
         if (fabric != null) {
-            long digest = PlanChecker.digest(writer, chunks, request.lanes(), plans);
+            long digest = PlanChecker.digest(writer, request);
             new Agreement(fabric).on("the plan's digest", digest).settle();
         }
         if (rank == 0) {
             PlanChecker.checkGiven(writer, plans, request)
                     .ifPresent(skipped -> LOG.log(Level.WARNING, skipped));
         }
+        List<StepPlan> kept = withOwn(plans, rank);
         LOG.log(
                 Level.DEBUG,
                 "rank {0}: {1}, {2} chunks, {3} lanes",
                 rank,
                 writer.label(),
                 chunks.total(),
-                plans.get(rank).lanes());
-        return new Plan(writer, chunks, request.lanes(), plans);
+                kept.get(rank).lanes());
+        return new Plan(writer, chunks, request.lanes(), kept);
+    }
+
+    /** The same plans; that of {@code rank}, which is asked for often, is written once. */
+    private static List<StepPlan> withOwn(List<StepPlan> plans, int rank) {
+        StepPlan own = plans.get(rank);
+        return new AbstractList<>() {
+            @Override
+            public StepPlan get(int other) {
+                return other == rank ? own : plans.get(other);
+            }
+
+            @Override
+            public int size() {
+                return plans.size();
+            }
+        };
     }
 }

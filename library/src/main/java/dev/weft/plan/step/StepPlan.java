@@ -89,8 +89,15 @@ public record StepPlan(int rank, List<Buffer> buffers, List<Worker> workers) {
     /** A number by which ranks on any machines compare plans that they obtained in the same way. */
     public static long digest(List<StepPlan> plans) {
         long digest = 1;
-        for (String line : describe(plans)) {
-            digest = 31 * digest + line.hashCode();
+        for (StepPlan plan : plans) {
+            // Not the hash of a record, which those of its enums make different in every process.
+            digest = 31 * digest + plan.buffers.toString().hashCode();
+            for (Worker worker : plan.workers) {
+                digest = 31 * digest + worker.kind().name().hashCode();
+                for (Step step : worker.steps()) {
+                    digest = 31 * digest + step.toString().hashCode();
+                }
+            }
         }
         return digest;
     }
