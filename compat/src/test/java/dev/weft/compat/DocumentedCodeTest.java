@@ -39,7 +39,7 @@ class DocumentedCodeTest {
             import dev.weft.cuda.op.*;
             import dev.weft.fabric.*;
             import dev.weft.op.*;
-            import dev.weft.trace.View;
+            import dev.weft.trace.*;
             import dev.weft.plan.*;
             import dev.weft.plan.step.*;
             import dev.weft.predict.*;

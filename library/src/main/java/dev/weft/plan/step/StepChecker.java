@@ -125,7 +125,8 @@ public final class StepChecker {
         int rank = schedule.get(number).rank();
         Step step = schedule.get(number).step();
         for (Signal wait : step.waits()) {
-            if (wait.rank() != rank && !memory.isShared(rank, wait.rank())) {
+            boolean own = wait.by() == rank || wait.rank() == rank;
+            if (!own && !memory.isShared(rank, wait.rank())) {
                 throw schedule.fault(
                         number, "waits for a word that is at rank %d".formatted(wait.rank()));
             }
