@@ -129,7 +129,7 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
             Planning planning = Planning.of(fabric, engine, wanted, workers, columnParts);
             Prepared prepared = new Prepared(wanted, engine, packed, products, epilogue, workers);
             if (wanted.algorithm() != Algorithm.AUTO) {
-                Plan plan = planning.plan(wanted.algorithm());
+                Plan plan = planning.plan(wanted.gather());
                 return operator(planning, prepared, plan, arena, regions);
             }
             AutoChoice.Choice<AllGatherMatmul> choice = choose(planning, prepared);

@@ -25,6 +25,7 @@ import dev.weft.search.Candidate;
 import dev.weft.search.Device;
 import dev.weft.search.PlanSearch;
 import dev.weft.search.Problem;
+import dev.weft.search.Sums;
 import dev.weft.sim.Machine;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
@@ -281,19 +282,10 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
     }
 
     private Problem problem(Order wanted, int workers) {
-        return new Problem(
-                rows,
-                Math.max(1, inner.totalRows()),
-                columns(),
-                aType(),
-                outType(),
-                false,
-                (int) new Agreement(fabric).ofFirst(workers),
-                0,
-                new Cut(chunkRows(), splitsPerRank(), 0),
-                fabric.hosts(),
-                Map.of(),
-                new dev.weft.search.Sums(inner, all, wanted));
+        int agreed = (int) new Agreement(fabric).ofFirst(workers);
+        return description()
+                .problem(false, agreed, 0, fabric.hosts())
+                .summed(new Sums(inner, all, wanted));
     }
 
     /** The cheapest first. Collective if there is a network; only the first rank gets prices. */

@@ -231,7 +231,8 @@ public abstract class OperatorBuilder<M, B extends OperatorBuilder<M, B>>
                         new Cut(chunkRows(), splitsPerRank(), chunkCols),
                         computeWorkers(),
                         likeLanes > 0 ? likeLanes : commWorkers,
-                        features);
+                        features,
+                        null);
         description.checkGiven();
         return description;
     }

@@ -3,6 +3,7 @@ package dev.weft.op;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.transport.Agreement;
 import dev.weft.fabric.transport.Transport;
+import dev.weft.op.exec.Description;
 import dev.weft.plan.PlanChecker;
 import dev.weft.plan.Reduction;
 import dev.weft.plan.Reduction.Order;
@@ -11,9 +12,11 @@ import dev.weft.plan.ReductionWriter;
 import dev.weft.plan.Shards;
 import dev.weft.plan.cut.Cut;
 import dev.weft.plan.step.StepPlan;
+import dev.weft.search.Sums;
 import dev.weft.tensor.DType;
 import java.util.List;
 import java.util.Objects;
+import java.util.Set;
 import java.util.stream.IntStream;
 
 /**
@@ -97,45 +100,26 @@ public abstract class ReduceBuilder<M, B extends ReduceBuilder<M, B>> extends Ma
         return self();
     }
 
-    /** The whole description. */
+    /** The whole description, checked as far as it is the same on every rank. */
     @SuppressWarnings("exports")
-    protected final Sums sums() {
+    protected final Description description() {
         check();
-        return new Sums(
+        return new Description(
                 rows,
-                inner,
-                all,
                 aType(),
-                columns(),
+                null,
+                Math.max(1, inner.totalRows()),
                 outType(),
+                columns(),
                 algorithm,
-                order,
+                null,
+                engine(),
                 new Cut(chunkRows(), splitsPerRank(), 0),
-                computeWorkers());
+                computeWorkers(),
+                0,
+                Set.of(),
+                new Sums(inner, all, order));
     }
-
-    /**
-     * What was described.
-     *
-     * @param rows which rank gets which rows of C
-     * @param inner how K is spread over the ranks
-     * @param all whether every rank gets all rows
-     * @param columns N of each product
-     * @param order null if it is left to Weft
-     * @param computeWorkers 0 if it is left to Weft
-     */
-    @SuppressWarnings("exports")
-    protected record Sums(
-            Shards rows,
-            Shards inner,
-            boolean all,
-            DType aType,
-            List<Long> columns,
-            DType outType,
-            ReductionWriter algorithm,
-            Order order,
-            Cut cut,
-            int computeWorkers) {}
 
     final Order wantedOrder() {
         return order == null ? algorithm.order() : order;

@@ -211,12 +211,12 @@ public final class Chunks {
     }
 
     /** Segments of one shard: each is a whole number of chunks and a whole number of blocks. */
-    public int segments(int source) {
+    int segments(int source) {
         return Math.toIntExact(Math.ceilDiv(shards.rows(source), segmentRows(source)));
     }
 
     /** First chunk of a segment; {@code segments(source)} gives the number of chunks. */
-    public int firstChunkOfSegment(int source, int segment) {
+    int firstChunkOfSegment(int source, int segment) {
         if (segment == segments(source)) {
             return count(source);
         }
@@ -253,14 +253,8 @@ public final class Chunks {
                 (endRowChunk - firstRowChunk) * colChunks());
     }
 
-    /** The segment that block {@code index} of {@code source} lies in. */
-    public int segmentOfBlock(int source, int index) {
-        checkIndex("block", source, index, blocks(source));
-        return Math.toIntExact(index / blocksPerSegment(source));
-    }
-
     /** First block of a segment; {@code segments(source)} gives the number of blocks. */
-    public int firstBlockOfSegment(int source, int segment) {
+    int firstBlockOfSegment(int source, int segment) {
         if (segment == segments(source)) {
             return blocks(source);
         }

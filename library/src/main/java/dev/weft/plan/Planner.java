@@ -83,7 +83,7 @@ final class Planner {
                         inPlace ? Storage.IN_PLACE : Storage.GATHERED,
                         algorithm == Algorithm.SEQUENTIAL,
                         lanes,
-                        algorithm == Algorithm.SEQUENTIAL ? 0 : leastRows(hosts)),
+                        leastRows(hosts)),
                 drafts(request, lanes, () -> routing(algorithm, request, lanes)));
     }
 

@@ -119,7 +119,8 @@ class ChunksTest {
                 lastBlock.firstRow() + lastBlock.rows(),
                 message);
         for (int block = firstBlock; block < endBlock; block++) {
-            assertEquals(segment, chunks.segmentOfBlock(source, block), message);
+            long row = chunks.block(source, block).firstRow();
+            assertEquals(segment, row / chunks.segmentRows(source), message);
         }
     }
 
@@ -196,7 +197,7 @@ class ChunksTest {
         refuses("chunk -1 of source 1", () -> chunks.chunk(1, -1));
         refuses("chunk 3 of source 1", () -> chunks.tag(1, 3));
         refuses("block 2 of source 1", () -> chunks.block(1, 2));
-        refuses("block 2 of source 1", () -> chunks.segmentOfBlock(1, 2));
+        refuses("block 2 of source 1", () -> chunks.block(1, 2));
         refuses("segment 3 of source 1", () -> chunks.firstChunkOfSegment(1, 3));
         refuses("segment 3 of source 1", () -> chunks.firstBlockOfSegment(1, 3));
     }

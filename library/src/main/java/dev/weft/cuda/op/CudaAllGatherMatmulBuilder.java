@@ -148,7 +148,7 @@ public final class CudaAllGatherMatmulBuilder
                                             testing)
                                     .operator();
             if (wanted.algorithm() != Algorithm.AUTO) {
-                return adopt(operators.apply(wanted.algorithm()), shared);
+                return adopt(operators.apply(wanted.gather()), shared);
             }
             if (wanted.gathersOnly()) {
                 // With nothing to multiply meanwhile, each rank gets what it lacks.

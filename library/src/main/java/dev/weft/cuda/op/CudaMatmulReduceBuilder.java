@@ -9,6 +9,7 @@ import dev.weft.cuda.kernel.KernelFamily;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.transport.Agreement;
 import dev.weft.op.ReduceBuilder;
+import dev.weft.op.exec.Description;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.Hosts;
 import dev.weft.plan.Plan;
@@ -101,13 +102,13 @@ public final class CudaMatmulReduceBuilder
     }
 
     /** Whether sums go from rank to rank through host memory. */
-    private boolean isStaged(Sums wanted) {
-        boolean lanes = THROUGH_LANES.contains(wanted.algorithm());
+    private boolean isStaged(Description wanted) {
+        boolean lanes = THROUGH_LANES.contains(wanted.reduction());
         return group.isStaged() || group.fabric != null && group.fabric.size() > 1 && lanes;
     }
 
     /** Whether ranks read each other's GPU memory. */
-    private boolean isLinked(Sums wanted) {
+    private boolean isLinked(Description wanted) {
         return group.fabric != null && !isStaged(wanted);
     }
 
@@ -118,7 +119,7 @@ public final class CudaMatmulReduceBuilder
     }
 
     private CudaMatmulReduce prepareAgreed() {
-        Sums wanted = sums();
+        Description wanted = description();
         check(wanted);
         Order order = order(wanted);
         agree(order);
@@ -159,11 +160,11 @@ public final class CudaMatmulReduceBuilder
         return value ? 1 : 0;
     }
 
-    private void check(Sums wanted) {
+    private void check(Description wanted) {
         boolean plain = epilogueSteps().kinds().isEmpty();
         group.checkTypes(wanted.aType(), plain ? wanted.outType() : DType.FP32, wanted.columns());
-        long m = wanted.rows().totalRows();
-        long k = wanted.inner().totalRows();
+        long m = wanted.shards().totalRows();
+        long k = wanted.sums().inner().totalRows();
         if (k < 1 || m > CudaGroup.MAX_ROWS) {
             throw new IllegalArgumentException(
                     "a product of M %d and K %d on a GPU: expected K of at least 1, and M of at most %d"
@@ -172,15 +173,15 @@ public final class CudaMatmulReduceBuilder
         boolean linked = isLinked(wanted);
         List<ReductionWriter> possible = List.copyOf(device(wanted).sums());
         // One rank alone sends nothing, whatever the algorithm.
-        boolean known = wanted.algorithm() instanceof Reduction;
+        boolean known = wanted.reduction() instanceof Reduction;
         boolean any = known ? group.fabric != null && group.fabric.size() == 1 : linked;
-        if (wanted.algorithm() != Reduction.AUTO
+        if (wanted.reduction() != Reduction.AUTO
                 && !any
-                && !possible.contains(wanted.algorithm())) {
+                && !possible.contains(wanted.reduction())) {
             throw new IllegalArgumentException(
                     "algorithm %s on GPUs %s: expected one of %s"
                             .formatted(
-                                    wanted.algorithm().label(),
+                                    wanted.reduction().label(),
                                     group.fabric == null
                                             ? "with peers in host memory"
                                             : linked
@@ -191,9 +192,10 @@ public final class CudaMatmulReduceBuilder
     }
 
     /** Sums can only be continued between the steps in which the kernels take k. */
-    private Order order(Sums wanted) {
-        boolean free = wanted.order() == null && wanted.algorithm() == Reduction.AUTO;
-        Order order = wanted.order() == null ? wanted.algorithm().order() : wanted.order();
+    private Order order(Description wanted) {
+        boolean free = wanted.sums().order() == null && wanted.reduction() == Reduction.AUTO;
+        Order order =
+                wanted.sums().order() == null ? wanted.reduction().order() : wanted.sums().order();
         if (order == Order.BY_RANK_BF16 && wanted.aType() != DType.BF16) {
             throw new IllegalArgumentException(
                     "order %s of %s operands on a GPU: expected bf16 operands"
@@ -208,7 +210,7 @@ public final class CudaMatmulReduceBuilder
         }
         String cut =
                 "GPUs sum %d k at a time, and K is cut into %s"
-                        .formatted(SUM_QUANTUM, wanted.inner());
+                        .formatted(SUM_QUANTUM, wanted.sums().inner());
         if (!free) {
             throw new IllegalArgumentException(
                     cut + ": for order whole expected multiples, or order by-rank");
@@ -218,8 +220,8 @@ public final class CudaMatmulReduceBuilder
         return Order.BY_RANK;
     }
 
-    private static void checkParts(Sums wanted, Order order) {
-        Shards inner = wanted.inner();
+    private static void checkParts(Description wanted, Order order) {
+        Shards inner = wanted.sums().inner();
         long parts = IntStream.range(0, inner.ranks()).filter(r -> inner.rows(r) > 0).count();
         if (parts > MOST_PARTS) {
             throw new IllegalArgumentException(
@@ -228,25 +230,25 @@ public final class CudaMatmulReduceBuilder
         }
     }
 
-    private List<ReductionWriter> tried(Sums wanted, Order order) {
-        if (wanted.algorithm() != Reduction.AUTO) {
-            return List.of(wanted.algorithm());
+    private List<ReductionWriter> tried(Description wanted, Order order) {
+        if (wanted.reduction() != Reduction.AUTO) {
+            return List.of(wanted.reduction());
         }
         return List.copyOf(device(wanted).sums(order));
     }
 
     /** Linked GPUs multiply out of each other's memory; others send sums through the host's. */
-    private Device device(Sums wanted) {
+    private Device device(Description wanted) {
         return Device.of(
-                Hosts.one(wanted.rows().ranks()),
+                Hosts.one(wanted.shards().ranks()),
                 isLinked(wanted) ? Device.Ability.READ_PEERS : Device.Ability.SEND_SUMS);
     }
 
-    private static Chunks chunks(Sums wanted, long tileRows) {
-        long n = wanted.columns().stream().mapToLong(Long::longValue).sum();
+    private static Chunks chunks(Description wanted, long tileRows) {
+        long n = wanted.allColumns();
         Cut cut = wanted.cut();
         long splits = Math.max(1, cut.splitsPerRank());
-        long chunk = Math.max(1, Math.ceilDiv(wanted.rows().maxRows(), splits));
+        long chunk = Math.max(1, Math.ceilDiv(wanted.shards().maxRows(), splits));
         if (cut.chunkRows() > 0) {
             chunk = cut.chunkRows();
         } else if (cut.splitsPerRank() == 0) {
@@ -254,10 +256,10 @@ public final class CudaMatmulReduceBuilder
             long fitting = CHUNK_BYTES / (tileRows * n * Float.BYTES);
             chunk = tileRows * Math.clamp(fitting, 1, Math.max(1, chunk / (4 * tileRows)));
         }
-        return Chunks.byRows(wanted.rows(), n, chunk, chunk);
+        return Chunks.byRows(wanted.shards(), n, chunk, chunk);
     }
 
-    private CudaMatmulReduce operator(Sums wanted, Order order, Candidate candidate) {
+    private CudaMatmulReduce operator(Description wanted, Order order, Candidate candidate) {
         boolean linked = isLinked(wanted);
         DType partType = order == Order.BY_RANK_BF16 ? DType.BF16 : DType.FP32;
         // Only in this order do grids wait for other ranks.
@@ -265,28 +267,29 @@ public final class CudaMatmulReduceBuilder
         List<GatedKernel> kernels = kernels(wanted, partType, share);
         Chunks chunks = chunks(wanted, kernels.getFirst().shape().rows());
         List<StepPlan> steps = steps(wanted, order, candidate, chunks, linked);
-        Shards rows = wanted.rows();
+        Shards rows = wanted.shards();
         return new SumAssembly(
                         group,
                         linked,
                         kernels,
                         linked ? kernels(wanted, wanted.outType(), 0) : List.of(),
                         new Plan(candidate.algorithm(), chunks, 1, steps),
-                        wanted.inner(),
+                        wanted.sums().inner(),
                         wanted.aType(),
                         wanted.outType(),
                         wanted.columns(),
-                        wanted.all() ? rows.totalRows() : rows.rows(group.rank),
+                        wanted.sums().all() ? rows.totalRows() : rows.rows(group.rank),
                         epilogueSteps())
                 .operator();
     }
 
     /** What all ranks do. That nothing moves before all is multiplied is the device's affair. */
     private List<StepPlan> steps(
-            Sums wanted, Order order, Candidate candidate, Chunks chunks, boolean linked) {
+            Description wanted, Order order, Candidate candidate, Chunks chunks, boolean linked) {
         ReductionWriter writer = (ReductionWriter) candidate.algorithm();
         ReductionRequest request =
-                new ReductionRequest(chunks, wanted.inner(), wanted.all(), order, hosts(wanted));
+                new ReductionRequest(
+                        chunks, wanted.sums().inner(), wanted.sums().all(), order, hosts(wanted));
         List<StepPlan> plans;
         if (linked && writer instanceof Reduction) {
             plans = Reduction.linkedSteps(request);
@@ -297,14 +300,14 @@ public final class CudaMatmulReduceBuilder
         return plans;
     }
 
-    private Hosts hosts(Sums wanted) {
-        return group.fabric == null ? Hosts.one(wanted.rows().ranks()) : group.fabric.hosts();
+    private Hosts hosts(Description wanted) {
+        return group.fabric == null ? Hosts.one(wanted.shards().ranks()) : group.fabric.hosts();
     }
 
     /**
      * @param share ranks whose grids wait on this GPU at the same time; 0 if none waits for another
      */
-    private List<GatedKernel> kernels(Sums wanted, DType out, int share) {
+    private List<GatedKernel> kernels(Description wanted, DType out, int share) {
         List<GatedKernel> kernels = new ArrayList<>();
         for (DeviceOperands.B b : group.bs) {
             kernels.add(
@@ -313,7 +316,7 @@ public final class CudaMatmulReduceBuilder
                             wanted.aType(),
                             out,
                             b.transposed(),
-                            wanted.rows(),
+                            wanted.shards(),
                             wanted.computeWorkers(),
                             share));
         }

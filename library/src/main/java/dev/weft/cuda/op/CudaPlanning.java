@@ -79,11 +79,12 @@ record CudaPlanning(
     Plan plan(GatherWriter algorithm) {
         Chunks chunks = wanted.chunks() != null ? wanted.chunks() : cut(algorithm);
         GatherRequest request = wanted.request(chunks, lanes(), hosts(), Set.of());
-        checkFits(algorithm, request);
         Plan agreed = Description.agreed(algorithm, request, fabric);
         // All ranks' steps are looked at, several times.
         List<StepPlan> steps = List.copyOf(agreed.steps());
-        return new Plan(algorithm, agreed.chunks(), agreed.lanes(), steps);
+        Plan plan = new Plan(algorithm, agreed.chunks(), agreed.lanes(), steps);
+        checkFits(plan);
+        return plan;
     }
 
     private int lanes() {
@@ -140,15 +141,14 @@ record CudaPlanning(
     }
 
     /** Refuses what a GPU cannot run. */
-    private void checkFits(GatherWriter algorithm, GatherRequest request) {
-        long chunkCols = request.chunks().chunkCols();
+    private void checkFits(Plan agreed) {
+        long chunkCols = agreed.chunks().chunkCols();
         if (chunkCols < wanted.k() && !wanted.gathersOnly()) {
             checkCols(chunkCols);
         }
-        String name = algorithm.label();
-        List<StepPlan> plans = algorithm.plans(request);
-        StepPlan plan = plans.get(rank);
-        boolean inPlace = plans.stream().anyMatch(StepPlan::readsPeersRows);
+        String name = agreed.name();
+        StepPlan plan = agreed.steps().get(rank);
+        boolean inPlace = agreed.readsPeersRows();
         boolean reaches = fabric != null && !staged;
         if (plan.reusesBuffers() && !reaches) {
             throw new IllegalArgumentException(
@@ -310,8 +310,8 @@ record CudaPlanning(
      */
     boolean isOneRowOfTiles(Plan plan, TileShape shape) {
         return shape != null
+                && plan.chunks().shards().totalRows() <= shape.rows()
                 && !plan.readsPeersRows()
-                && !plan.steps().get(rank).reusesBuffers()
-                && plan.chunks().shards().totalRows() <= shape.rows();
+                && !plan.steps().get(rank).reusesBuffers();
     }
 }

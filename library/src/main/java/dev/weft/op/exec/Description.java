@@ -9,12 +9,15 @@ import dev.weft.plan.GatherWriter;
 import dev.weft.plan.Hosts;
 import dev.weft.plan.Plan;
 import dev.weft.plan.PlanChecker;
+import dev.weft.plan.PlanWriter;
+import dev.weft.plan.ReductionWriter;
 import dev.weft.plan.Shards;
 import dev.weft.plan.cut.Cut;
 import dev.weft.plan.step.Buffer;
 import dev.weft.plan.step.Step;
 import dev.weft.plan.step.StepPlan;
 import dev.weft.search.Problem;
+import dev.weft.search.Sums;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.ScaledMatrix.Scaling;
 import java.lang.System.Logger.Level;
@@ -38,6 +41,8 @@ import java.util.Set;
  * @param computeWorkers threads or thread blocks of a rank that multiply
  * @param commWorkers threads or streams of a rank that move chunks
  * @param features further options
+ * @param sums for products that are summed over ranks, in which case the shards are rows of C and K
+ *     is that of all ranks; otherwise null
  */
 public record Description(
         Shards shards,
@@ -46,13 +51,14 @@ public record Description(
         long k,
         DType outType,
         List<Long> columns,
-        GatherWriter algorithm,
+        PlanWriter algorithm,
         Chunks chunks,
         String engine,
         Cut cut,
         int computeWorkers,
         int commWorkers,
-        Set<Feature> features) {
+        Set<Feature> features,
+        Sums sums) {
 
     private static final System.Logger LOG = System.getLogger("dev.weft");
 
@@ -80,6 +86,21 @@ public record Description(
         Set<Feature> all = EnumSet.noneOf(Feature.class);
         all.addAll(features);
         features = Collections.unmodifiableSet(all);
+    }
+
+    /** How rows are gathered. */
+    public GatherWriter gather() {
+        return (GatherWriter) algorithm;
+    }
+
+    /** How products are summed. */
+    public ReductionWriter reduction() {
+        return (ReductionWriter) algorithm;
+    }
+
+    /** The columns of all products. */
+    public long allColumns() {
+        return columns.stream().mapToLong(Long::longValue).sum();
     }
 
     public boolean wants(Feature feature) {
@@ -121,7 +142,7 @@ public record Description(
     public Problem problem(boolean keeps, int workers, int lanes, Hosts hosts) {
         return new Problem(
                 shards, k, columns, aType, outType, keeps, workers, lanes, cut, hosts, Map.of(),
-                null);
+                sums);
     }
 
     /** Refuses the caller's chunks if they are for another A. */
@@ -135,8 +156,7 @@ public record Description(
 
     /** What a writer is asked for. */
     public GatherRequest request(Chunks cut, int lanes, Hosts hosts, Set<Option> options) {
-        long cols = columns.stream().mapToLong(n -> n).sum();
-        return new GatherRequest(cut, lanes, hosts, cols, 1, options);
+        return new GatherRequest(cut, lanes, hosts, allColumns(), 1, options);
     }
 
     /**

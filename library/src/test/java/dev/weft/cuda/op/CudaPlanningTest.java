@@ -59,7 +59,8 @@ class CudaPlanningTest {
                             new Cut(chunkRows, splits, chunkCols),
                             0,
                             streams,
-                            Set.of());
+                            Set.of(),
+                            null);
             return new CudaPlanning(fabric, staged, null, rank, engine, wanted);
         }
     }
@@ -226,7 +227,8 @@ class CudaPlanningTest {
                             Cut.AUTOMATIC,
                             0,
                             0,
-                            Set.of(feature));
+                            Set.of(feature),
+                            null);
             CudaPlanning planning =
                     new CudaPlanning(null, false, null, 0, CudaEngine.GATED, wanted);
             IllegalArgumentException refusal =
