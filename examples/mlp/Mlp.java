@@ -76,9 +76,9 @@ record Site(Fabric fabric, Gpu gpu, Arena arena, DType type) {
         return onGpu(layer.epilogue(epilogue).prepare(), results, GpuStream.create(), null);
     }
 
-    Layer scatter(Shards tokens, Shards inner, Supplier<Matrix> residual, Matrix b) {
+    Layer scatter(Shards tokens, Shards kParts, Supplier<Matrix> residual, Matrix b) {
         if (gpu == null) {
-            return onHost(MatmulReduceScatter.on(fabric).a(tokens, inner, type).b(b).output(type)
+            return onHost(MatmulReduceScatter.on(fabric).a(tokens, kParts, type).b(b).output(type)
                     .epilogue(Epilogue.none().residual(residual)).engine("portable").prepare(), 1);
         }
         long rows = tokens.rows(fabric.rank());
@@ -89,7 +89,7 @@ record Site(Fabric fabric, Gpu gpu, Arena arena, DType type) {
             there.upload(residual.get(), stream);
             return there;
         });
-        return onGpu(CudaMatmulReduce.on(fabric, gpu, false).a(tokens, inner, type).b(b, false).output(type)
+        return onGpu(CudaMatmulReduce.on(fabric, gpu, false).a(tokens, kParts, type).b(b, false).output(type)
                 .epilogue(added).prepare(), 1, stream, buffer);
     }
 

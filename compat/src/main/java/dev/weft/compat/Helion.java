@@ -129,7 +129,7 @@ public final class Helion {
                         group,
                         () -> {
                             HelionChecks.sameGroup(group, aShared.group(), "aShared");
-                            HelionChecks.inner(aShared.cols(), b, bTransposed);
+                            HelionChecks.checkK(aShared.cols(), b, bTransposed);
                             int words = progress == null ? Integer.MAX_VALUE : progress.size();
                             aShared.check("aOut", aOut, words, splitsPerRank);
                             Matrix gathered = aOut == null ? freshGathered(aShared) : aOut;
@@ -315,7 +315,7 @@ public final class Helion {
             long originNs) {
         Matrix a = wanted.a();
         HelionProgress progress = wanted.progress();
-        HelionChecks.inner(a.cols(), wanted.b(), wanted.bTransposed());
+        HelionChecks.checkK(a.cols(), wanted.b(), wanted.bTransposed());
         aShared.check("a", a, progress.size(), wanted.splitsPerRank());
         HelionChecks.allThreads("a", a.data());
         HelionChecks.product(wanted.c(), a, wanted.b(), wanted.bTransposed());

@@ -163,7 +163,7 @@ final class HelionChecks {
         contiguous(name, gathered);
     }
 
-    static void inner(long aCols, Matrix b, boolean transposed) {
+    static void checkK(long aCols, Matrix b, boolean transposed) {
         long k = transposed ? b.cols() : b.rows();
         long n = transposed ? b.rows() : b.cols();
         require(aCols == k, "K is %s in A and %s in B [%s, %s]", aCols, k, k, n);

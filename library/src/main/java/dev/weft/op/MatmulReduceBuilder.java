@@ -160,7 +160,7 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
             if (!free) {
                 throw new IllegalArgumentException(
                         "engine %s sums %d k at a time, K is cut into %s: expected multiples, order by-rank, or engine portable"
-                                .formatted(own.name(), own.sumQuantum(), inner));
+                                .formatted(own.name(), own.sumQuantum(), kParts));
             }
             own = Gemms.portable();
         }
@@ -185,7 +185,7 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
             packed[r] = new PackedB[given.size()];
             long at = 0;
             for (int i = 0; i < given.size(); i++) {
-                long k = inner.rows(r);
+                long k = kParts.rows(r);
                 long n = sides().get(i).n();
                 long size = gemm.packedBytes(k, n);
                 packed[r][i] =
@@ -285,7 +285,7 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
         int agreed = (int) new Agreement(fabric).ofFirst(workers);
         return description()
                 .problem(false, agreed, 0, fabric.hosts())
-                .summed(new Sums(inner, all, wanted));
+                .summed(new Sums(kParts, all, wanted));
     }
 
     /** The cheapest first. Collective if there is a network; only the first rank gets prices. */
@@ -322,7 +322,7 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
         long n = columns().stream().mapToLong(Long::longValue).sum();
         return new ReductionRequest(
                 candidate.cut().sums(rows, n),
-                inner,
+                kParts,
                 all,
                 order == null ? ((ReductionWriter) candidate.algorithm()).order() : order,
                 fabric.hosts());

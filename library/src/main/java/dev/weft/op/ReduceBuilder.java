@@ -36,7 +36,7 @@ public abstract class ReduceBuilder<M, B extends ReduceBuilder<M, B>> extends Ma
     final boolean all;
     private final int rank;
     Shards rows;
-    Shards inner;
+    Shards kParts;
     ReductionWriter algorithm = Reduction.AUTO;
     Order order;
 
@@ -55,12 +55,12 @@ public abstract class ReduceBuilder<M, B extends ReduceBuilder<M, B>> extends Ma
      *
      * @param rows which rank gets which rows of C; for an all-reduce, which rank sums which rows if
      *     ranks share memory
-     * @param inner how K is spread over the ranks: rank r has [M, inner.rows(r)] of A
+     * @param kParts how K is spread over the ranks: rank r has [M, kParts.rows(r)] of A
      * @param dtype the type of A's elements
      */
-    public B a(Shards rows, Shards inner, DType dtype) {
+    public B a(Shards rows, Shards kParts, DType dtype) {
         int ranks = fabric == null ? rows.ranks() : fabric.size();
-        for (Shards shards : List.of(rows, inner)) {
+        for (Shards shards : List.of(rows, kParts)) {
             if (shards.ranks() != ranks) {
                 throw new IllegalArgumentException(
                         "shards for %s ranks in a group of %s".formatted(shards.ranks(), ranks));
@@ -71,7 +71,7 @@ public abstract class ReduceBuilder<M, B extends ReduceBuilder<M, B>> extends Ma
                     "rank %d of shards for %d ranks".formatted(rank, ranks));
         }
         this.rows = rows;
-        this.inner = inner;
+        this.kParts = kParts;
         if (dtype.isScaled()) {
             throw new IllegalArgumentException(
                     "sums over ranks of an A of %s: expected fp32, fp16 or bf16"
@@ -108,7 +108,7 @@ public abstract class ReduceBuilder<M, B extends ReduceBuilder<M, B>> extends Ma
                 rows,
                 aType(),
                 null,
-                Math.max(1, inner.totalRows()),
+                Math.max(1, kParts.totalRows()),
                 outType(),
                 columns(),
                 algorithm,
@@ -118,7 +118,7 @@ public abstract class ReduceBuilder<M, B extends ReduceBuilder<M, B>> extends Ma
                 computeWorkers(),
                 0,
                 Set.of(),
-                new Sums(inner, all, order));
+                new Sums(kParts, all, order));
     }
 
     final Order wantedOrder() {
@@ -133,7 +133,7 @@ public abstract class ReduceBuilder<M, B extends ReduceBuilder<M, B>> extends Ma
         if (rows == null || sides().isEmpty()) {
             throw new IllegalArgumentException("an operator needs a(...) and at least one b(...)");
         }
-        long k = inner.rows(rank);
+        long k = kParts.rows(rank);
         for (int i = 0; i < sides().size(); i++) {
             Side side = sides().get(i);
             if (side.k() != k || side.n() < 1) {
@@ -170,7 +170,7 @@ public abstract class ReduceBuilder<M, B extends ReduceBuilder<M, B>> extends Ma
         for (int r = 0; r < fabric.size(); r++) {
             agreement
                     .on("the rows of rank " + fabric.worldRank(r), rows.rows(r))
-                    .on("K of rank " + fabric.worldRank(r), inner.rows(r));
+                    .on("K of rank " + fabric.worldRank(r), kParts.rows(r));
         }
         for (int i = 0; i < sides().size(); i++) {
             agreement
@@ -199,8 +199,8 @@ public abstract class ReduceBuilder<M, B extends ReduceBuilder<M, B>> extends Ma
 
     /** Whether K is cut only at multiples of {@code quantum}. */
     protected final boolean fits(int quantum) {
-        return IntStream.range(0, inner.ranks())
-                .filter(r -> inner.rows(r) > 0)
-                .allMatch(r -> inner.firstRow(r) % quantum == 0);
+        return IntStream.range(0, kParts.ranks())
+                .filter(r -> kParts.rows(r) > 0)
+                .allMatch(r -> kParts.firstRow(r) % quantum == 0);
     }
 }

@@ -104,9 +104,9 @@ public enum Reduction implements ReductionWriter {
     }
 
     /** The ranks that have a part of K, in its order; the first rank if none has any. */
-    static List<Integer> parts(Shards inner) {
+    static List<Integer> parts(Shards kParts) {
         List<Integer> having =
-                IntStream.range(0, inner.ranks()).filter(r -> inner.rows(r) > 0).boxed().toList();
+                IntStream.range(0, kParts.ranks()).filter(r -> kParts.rows(r) > 0).boxed().toList();
         return having.isEmpty() ? List.of(0) : having;
     }
 

@@ -414,7 +414,7 @@ public record PlanSearch(Machine machine, Problem problem) {
         ReductionWriter reduction = (ReductionWriter) candidate.algorithm();
         return new ReductionRequest(
                 chunks(candidate),
-                sums.inner(),
+                sums.kParts(),
                 sums.all(),
                 reduction.gives(sums.order()) ? sums.order() : reduction.order(),
                 hosts());

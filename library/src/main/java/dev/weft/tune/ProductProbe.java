@@ -67,18 +67,18 @@ final class ProductProbe {
     }
 
     /** The engine does about {@code speed} operations in a nanosecond. */
-    ProductProbe(Gemm gemm, DType aType, ProbeBuffers buffers, List<long[]> inners, double speed) {
+    ProductProbe(Gemm gemm, DType aType, ProbeBuffers buffers, List<long[]> factors, double speed) {
         this.gemm = gemm;
         this.aType = aType;
         this.buffers = buffers;
         this.speed = speed;
         long quantum = gemm.rowQuantum();
         long tall = gemm.blockRows();
-        for (long[] inner : inners) {
+        for (long[] kAndN : factors) {
             for (long rows : new long[] {quantum, 4 * quantum, tall / 4, tall}) {
-                Shape shape = new Shape(rows, inner[0], inner[1]);
+                Shape shape = new Shape(rows, kAndN[0], kAndN[1]);
                 boolean quick = shape.operations(gemm) < LONGEST_NS * speed;
-                boolean fits = buffers.holds(rows, Math.max(inner[0], inner[1]));
+                boolean fits = buffers.holds(rows, Math.max(kAndN[0], kAndN[1]));
                 if (fits && (rows == quantum || quick) && !shapes.contains(shape)) {
                     shapes.add(shape);
                 }

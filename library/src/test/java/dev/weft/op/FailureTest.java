@@ -71,11 +71,11 @@ class FailureTest {
     }
 
     static Stream<Arguments> mismatchedSums() {
-        Shards inner = Shards.of(4, 4, 4);
+        Shards kParts = Shards.of(4, 4, 4);
         return Stream.of(
-                mismatchedSum("the rows of rank", b -> b.a(Shards.of(9, 1, 7), inner, DType.FP16)),
+                mismatchedSum("the rows of rank", b -> b.a(Shards.of(9, 1, 7), kParts, DType.FP16)),
                 mismatchedSum("K of rank 0", b -> b.a(SHARDS, Shards.of(3, 5, 4), DType.FP16)),
-                mismatchedSum("A's dtype", b -> b.a(SHARDS, inner, DType.BF16)),
+                mismatchedSum("A's dtype", b -> b.a(SHARDS, kParts, DType.BF16)),
                 mismatchedSum("the algorithm's number", b -> b.algorithm(Reduction.CHAIN)),
                 mismatchedSum("the order of sums", b -> b.order(Order.BY_RANK)),
                 mismatchedSum("chunk rows is 0 on rank 0 and 3", b -> b.chunkRows(3)),
@@ -188,14 +188,25 @@ class FailureTest {
 
     @ParameterizedTest
     @EnumSource
-    void anEngineThatThrowsWhileAutoTriesPlansEndsThePreparationOnEveryRank(OperatorKind kind) {
+    void anEngineThatThrowsWhileAutoTriesPlansOrAfterwardsEndsEveryRank(OperatorKind kind) {
         RuntimeException fault = new IllegalStateException("the needle broke");
         Ranks.run(
                 3,
                 fabric -> {
                     MatmulBuilder<Matrix, ?> builder =
                             kind.on(fabric, problem, "auto").engine(faulty(fabric, 2, 5, fault));
-                    RuntimeException end = assertThrows(RuntimeException.class, builder::prepare);
+                    Matrix input = kind.input(problem, fabric.rank());
+                    RuntimeException end =
+                            assertThrows(
+                                    RuntimeException.class,
+                                    () -> {
+                                        // Where one plan is clearly the best, none is tried.
+                                        try (Operator<Matrix> op = builder.prepare()) {
+                                            for (int call = 0; call < 1000; call++) {
+                                                op.call(input);
+                                            }
+                                        }
+                                    });
                     if (fabric.rank() == 2) {
                         assertSame(fault, end);
                     } else {

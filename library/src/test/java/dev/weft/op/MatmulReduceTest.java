@@ -33,7 +33,7 @@ class MatmulReduceTest {
 
     /** One problem: who has what. */
     private record Case(
-            Shards rows, Shards inner, Hosts hosts, long[] columns, DType type, DType out) {
+            Shards rows, Shards kParts, Hosts hosts, long[] columns, DType type, DType out) {
 
         static Case random(Random random, int ranks, boolean oneHost) {
             DType[] types = DType.values();
@@ -101,7 +101,7 @@ class MatmulReduceTest {
             long chunkRows,
             int workers) {
         long m = problem.rows().totalRows();
-        long k = problem.inner().totalRows();
+        long k = problem.kParts().totalRows();
         try (Arena arena = Arena.ofShared();
                 World world = World.threads(problem.rows().ranks())) {
             Matrix[] a = new Matrix[CALLS];
@@ -117,11 +117,11 @@ class MatmulReduceTest {
             world.run(
                     given -> {
                         Transport fabric = OnHosts.of(Transport.of(given), problem.hosts());
-                        Shards inner = problem.inner();
-                        long from = inner.firstRow(fabric.rank());
-                        long own = inner.rows(fabric.rank());
+                        Shards kParts = problem.kParts();
+                        long from = kParts.firstRow(fabric.rank());
+                        long own = kParts.rows(fabric.rank());
                         var builder = builder(fabric, all);
-                        builder.a(problem.rows(), inner, problem.type())
+                        builder.a(problem.rows(), kParts, problem.type())
                                 .output(problem.out())
                                 .algorithm(reduction)
                                 .order(order)
@@ -175,14 +175,14 @@ class MatmulReduceTest {
         if (order == Order.WHOLE) {
             sums = product(arena, a, b);
         } else {
-            Shards inner = problem.inner();
-            for (int r = 0; r < inner.ranks(); r++) {
-                if (inner.rows(r) > 0) {
+            Shards kParts = problem.kParts();
+            for (int r = 0; r < kParts.ranks(); r++) {
+                if (kParts.rows(r) > 0) {
                     Matrix part =
                             product(
                                     arena,
-                                    a.block(0, a.rows(), inner.firstRow(r), inner.rows(r)),
-                                    b.rows(inner.firstRow(r), inner.rows(r)));
+                                    a.block(0, a.rows(), kParts.firstRow(r), kParts.rows(r)),
+                                    b.rows(kParts.firstRow(r), kParts.rows(r)));
                     if (order == Order.BY_RANK_BF16) {
                         round(part);
                     }
@@ -236,13 +236,13 @@ class MatmulReduceTest {
     void epiloguesAreAppliedToWholeSums() {
         int ranks = 3;
         Shards rows = Shards.of(17, 0, 30);
-        Shards inner = Shards.of(20, 31, 9);
+        Shards kParts = Shards.of(20, 31, 9);
         long n = 24;
         try (Arena arena = Arena.ofShared();
                 World world = World.threads(ranks)) {
-            Matrix a = normal(arena, DType.BF16, rows.totalRows(), inner.totalRows(), 0);
-            Matrix gate = normal(arena, DType.BF16, inner.totalRows(), n, 1);
-            Matrix up = normal(arena, DType.BF16, inner.totalRows(), n, 2);
+            Matrix a = normal(arena, DType.BF16, rows.totalRows(), kParts.totalRows(), 0);
+            Matrix gate = normal(arena, DType.BF16, kParts.totalRows(), n, 1);
+            Matrix up = normal(arena, DType.BF16, kParts.totalRows(), n, 2);
             Matrix bias = normal(arena, DType.FP32, 1, n, 3);
             Matrix residual = normal(arena, DType.BF16, rows.totalRows(), n, 4);
             world.run(
@@ -258,11 +258,11 @@ class MatmulReduceTest {
                                                 .bias(bias)
                                                 .geluTanh()
                                                 .residual(residual.rows(first, count));
-                                long from = inner.firstRow(rank);
-                                long own = inner.rows(rank);
+                                long from = kParts.firstRow(rank);
+                                long own = kParts.rows(rank);
                                 try (Operator<Matrix> operator =
                                         builder(fabric, all)
-                                                .a(rows, inner, DType.BF16)
+                                                .a(rows, kParts, DType.BF16)
                                                 .b(gate.rows(from, own))
                                                 .b(up.rows(from, own))
                                                 .output(DType.BF16)

@@ -207,15 +207,15 @@ final class MpiRank {
             Shards rows,
             boolean all) {
         int rank = fabric.rank();
-        Shards inner = Shards.of(Arrays.copyOf(PARTS, fabric.size()));
-        long k = inner.totalRows();
+        Shards kParts = Shards.of(Arrays.copyOf(PARTS, fabric.size()));
+        long k = kParts.totalRows();
         long n = 30;
         try (Arena arena = Arena.ofShared()) {
             Matrix b = Matrix.allocate(arena, DType.FP16, k, n);
             fill(b, 1);
             try (Operator<Matrix> op =
-                    builder.a(rows, inner, DType.FP16)
-                            .b(b.rows(inner.firstRow(rank), inner.rows(rank)))
+                    builder.a(rows, kParts, DType.FP16)
+                            .b(b.rows(kParts.firstRow(rank), kParts.rows(rank)))
                             .algorithm(reduction)
                             .chunkRows(7)
                             .output(DType.FP32)
@@ -230,7 +230,7 @@ final class MpiRank {
                         op.callInPlace(View.COMM_ONLY);
                     }
                     Matrix own = all ? whole : whole.rows(rows.firstRow(rank), rows.rows(rank));
-                    Matrix part = a.block(0, a.rows(), inner.firstRow(rank), inner.rows(rank));
+                    Matrix part = a.block(0, a.rows(), kParts.firstRow(rank), kParts.rows(rank));
                     long row = own.firstDifferentRow(op.call(part).product());
                     require(row < 0, reduction.label() + ", all " + all + ": row " + row);
                 }

@@ -41,7 +41,7 @@ enum OperatorKind {
             return problem.on(fabric).algorithm(Algorithm.of(algorithm));
         }
         return sums(fabric)
-                .a(problem.shards(), inner(problem), problem.a().dtype())
+                .a(problem.shards(), kParts(problem), problem.a().dtype())
                 .b(side(problem, fabric.rank()))
                 .output(problem.out())
                 .algorithm(Reduction.of(algorithm));
@@ -51,24 +51,25 @@ enum OperatorKind {
         return this == ALL ? MatmulAllReduce.on(fabric) : MatmulReduceScatter.on(fabric);
     }
 
-    private static Shards inner(Problem problem) {
+    private static Shards kParts(Problem problem) {
         return Shards.even(problem.a().cols(), problem.shards().ranks());
     }
 
     /** What a rank gives as B. */
     Matrix side(Problem problem, int rank) {
-        Shards inner = inner(problem);
+        Shards kParts = kParts(problem);
         return this == GATHER
                 ? problem.b()
-                : problem.b().rows(inner.firstRow(rank), inner.rows(rank));
+                : problem.b().rows(kParts.firstRow(rank), kParts.rows(rank));
     }
 
     /** What a rank gives to a call. */
     Matrix input(Problem problem, int rank) {
-        Shards inner = inner(problem);
+        Shards kParts = kParts(problem);
         return this == GATHER
                 ? problem.shard(rank)
-                : problem.a().block(0, problem.a().rows(), inner.firstRow(rank), inner.rows(rank));
+                : problem.a()
+                        .block(0, problem.a().rows(), kParts.firstRow(rank), kParts.rows(rank));
     }
 
     /** What a rank gets, in the whole product's order. */

@@ -91,9 +91,9 @@ class StepPlansTest {
         return PlanCases.request(chunks, 1, Hosts.one(chunks.shards().ranks())).placement();
     }
 
-    private static Placement reduce(Shards rows, Shards inner, boolean all) {
+    private static Placement reduce(Shards rows, Shards kParts, boolean all) {
         Chunks chunks = Chunks.byRows(rows, COLS, 1, 1);
-        return new ReductionRequest(chunks, inner, all, Order.WHOLE).placement();
+        return new ReductionRequest(chunks, kParts, all, Order.WHOLE).placement();
     }
 
     @ParameterizedTest
@@ -103,13 +103,13 @@ class StepPlansTest {
         for (int ranks = 1; ranks <= 6; ranks++) {
             for (int i = 0; i < 12; i++) {
                 Shards rows = PlanCases.randomShards(random, ranks, 9);
-                Shards inner = PlanCases.randomShards(random, ranks, 9);
+                Shards kParts = PlanCases.randomShards(random, ranks, 9);
                 Chunks chunks = Chunks.byRows(rows, COLS, 1 + random.nextInt(4), 4);
                 Hosts hosts =
                         reduction == Reduction.DIRECT ? Hosts.one(ranks) : hosts(random, ranks);
                 for (Order order : Order.values()) {
                     if (reduction.gives(order)) {
-                        checkReduction(reduction, order, chunks, inner, hosts);
+                        checkReduction(reduction, order, chunks, kParts, hosts);
                     }
                 }
             }
@@ -125,11 +125,11 @@ class StepPlansTest {
     }
 
     private static void checkReduction(
-            Reduction reduction, Order order, Chunks chunks, Shards inner, Hosts hosts) {
+            Reduction reduction, Order order, Chunks chunks, Shards kParts, Hosts hosts) {
         for (boolean all : new boolean[] {false, true}) {
             List<StepPlan> plans =
-                    reduction.plans(new ReductionRequest(chunks, inner, all, order, hosts));
-            checkOrder(plans, order, chunks, inner, all, hosts, reduction.label());
+                    reduction.plans(new ReductionRequest(chunks, kParts, all, order, hosts));
+            checkOrder(plans, order, chunks, kParts, all, hosts, reduction.label());
         }
     }
 
@@ -137,15 +137,15 @@ class StepPlansTest {
             List<StepPlan> plans,
             Order order,
             Chunks chunks,
-            Shards inner,
+            Shards kParts,
             boolean all,
             Hosts hosts,
             String writer) {
-        Placement placement = reduce(chunks.shards(), inner, all);
+        Placement placement = reduce(chunks.shards(), kParts, all);
         Set<SumOrder> orders = StepChecker.check(plans, placement, hosts::shareMemory);
-        String name = "%s %s of %s over %s".formatted(writer, order, chunks.shards(), inner);
+        String name = "%s %s of %s over %s".formatted(writer, order, chunks.shards(), kParts);
         assertTrue(orders.size() <= 1, () -> name + ": " + orders);
-        boolean oneRank = Reduction.parts(inner).size() == 1;
+        boolean oneRank = Reduction.parts(kParts).size() == 1;
         Promise promised =
                 oneRank && order != Order.BY_RANK_BF16
                         ? Promise.AS_ON_ONE_RANK
@@ -165,12 +165,12 @@ class StepPlansTest {
         for (int ranks = 1; ranks <= 6; ranks++) {
             for (int i = 0; i < 12; i++) {
                 Shards rows = PlanCases.randomShards(random, ranks, 9);
-                Shards inner = PlanCases.randomShards(random, ranks, 9);
+                Shards kParts = PlanCases.randomShards(random, ranks, 9);
                 Chunks chunks = Chunks.byRows(rows, COLS, 1 + random.nextInt(4), 4);
                 for (boolean all : new boolean[] {false, true}) {
                     List<StepPlan> plans =
-                            Reduction.linkedSteps(new ReductionRequest(chunks, inner, all, order));
-                    checkOrder(plans, order, chunks, inner, all, Hosts.one(ranks), "linked");
+                            Reduction.linkedSteps(new ReductionRequest(chunks, kParts, all, order));
+                    checkOrder(plans, order, chunks, kParts, all, Hosts.one(ranks), "linked");
                 }
             }
         }
@@ -180,7 +180,7 @@ class StepPlansTest {
     @Test
     void everyFaultIsFound() {
         Chunks chunks = Chunks.byRows(Shards.of(4, 3, 5), 6, 2, 2);
-        Shards inner = Shards.of(3, 2, 4);
+        Shards kParts = Shards.of(3, 2, 4);
         Placement gather = gather(chunks);
         int faults = 0;
         for (Algorithm algorithm : PlanCases.algorithms()) {
@@ -196,10 +196,10 @@ class StepPlansTest {
                             reduction.plans(
                                     new ReductionRequest(
                                             Chunks.byRows(chunks.shards(), COLS, 2, 2),
-                                            inner,
+                                            kParts,
                                             all,
                                             reduction.order()));
-                    Placement reduce = reduce(chunks.shards(), inner, all);
+                    Placement reduce = reduce(chunks.shards(), kParts, all);
                     faults += countFaults(reduction.label(), plans, reduce);
                 }
             }
@@ -334,8 +334,8 @@ class StepPlansTest {
     void recursiveHalvingIsAWriter() {
         for (int ranks : new int[] {1, 2, 4, 8, 16}) {
             Shards rows = Shards.even(5 * ranks + 3, ranks);
-            Shards inner = Shards.even(7 * ranks + 1, ranks);
-            Placement placement = reduce(rows, inner, false);
+            Shards kParts = Shards.even(7 * ranks + 1, ranks);
+            Placement placement = reduce(rows, kParts, false);
             StepPlanBuilder builder = new StepPlanBuilder(placement);
             List<Part> sums = new ArrayList<>();
             for (int rank = 0; rank < ranks; rank++) {

@@ -271,10 +271,10 @@ class SumSimulationTest {
         }
         Reduction reduction = reductions.get(random.nextInt(reductions.size()));
         Shards rows = some(random, hosts.ranks(), 40);
-        Shards inner = some(random, hosts.ranks(), 300);
+        Shards kParts = some(random, hosts.ranks(), 300);
         boolean all = random.nextBoolean();
         List<Long> columns = List.of(1L + random.nextInt(40), 1L + random.nextInt(300));
-        return scenario(reduction, all, inner, rows, hosts, columns, random.nextInt(3));
+        return scenario(reduction, all, kParts, rows, hosts, columns, random.nextInt(3));
     }
 
     private static Shards some(Random random, int ranks, int most) {
@@ -287,11 +287,11 @@ class SumSimulationTest {
         return Shards.even(PART * ranks, ranks);
     }
 
-    private static Scenario call(Reduction reduction, boolean all, Shards inner, long... rows) {
+    private static Scenario call(Reduction reduction, boolean all, Shards kParts, long... rows) {
         return scenario(
                 reduction,
                 all,
-                inner,
+                kParts,
                 Shards.of(rows),
                 Hosts.one(rows.length),
                 List.of(Toy.COLS),
@@ -301,19 +301,19 @@ class SumSimulationTest {
     private static Scenario scenario(
             Reduction reduction,
             boolean all,
-            Shards inner,
+            Shards kParts,
             Shards rows,
             Hosts hosts,
             List<Long> columns,
             int workers) {
-        return scenario(reduction, reduction.order(), all, inner, rows, hosts, columns, workers);
+        return scenario(reduction, reduction.order(), all, kParts, rows, hosts, columns, workers);
     }
 
     private static Scenario scenario(
             Reduction reduction,
             Reduction.Order order,
             boolean all,
-            Shards inner,
+            Shards kParts,
             Shards rows,
             Hosts hosts,
             List<Long> columns,
@@ -321,9 +321,9 @@ class SumSimulationTest {
         long n = columns.stream().mapToLong(Long::longValue).sum();
         Chunks chunks = Chunks.byRows(rows, n, Toy.ROWS, Toy.ROWS);
         return new Scenario(
-                reduction.plans(new ReductionRequest(chunks, inner, all, order, hosts)),
+                reduction.plans(new ReductionRequest(chunks, kParts, all, order, hosts)),
                 new ReductionRequest(
-                                Chunks.byRows(rows, n, 1, 1), inner, all, Reduction.Order.WHOLE)
+                                Chunks.byRows(rows, n, 1, 1), kParts, all, Reduction.Order.WHOLE)
                         .placement(),
                 chunks.total(),
                 false,

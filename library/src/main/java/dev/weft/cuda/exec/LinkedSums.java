@@ -43,7 +43,7 @@ public final class LinkedSums extends SumRun {
     private final List<StepPlan> plans;
     private final int rank;
     private final Shards rows;
-    private final Shards inner;
+    private final Shards kParts;
     private final boolean productFirst;
     private final LinkedProgram program;
     private final DevicePeers peers;
@@ -67,7 +67,7 @@ public final class LinkedSums extends SumRun {
      *
      * @param plans of all ranks
      * @param rows whose rows of C are whose
-     * @param inner how K is spread over the ranks
+     * @param kParts how K is spread over the ranks
      * @param productFirst whether the call tells when its products had ended
      * @param last kernels that write the results' type, by product
      * @param buffers with A of this rank
@@ -77,7 +77,7 @@ public final class LinkedSums extends SumRun {
             Gpu gpu,
             List<StepPlan> plans,
             Shards rows,
-            Shards inner,
+            Shards kParts,
             boolean productFirst,
             Factors factors,
             List<GatedKernel> last,
@@ -88,7 +88,7 @@ public final class LinkedSums extends SumRun {
         this.plans = plans;
         this.rank = fabric.rank();
         this.rows = rows;
-        this.inner = inner;
+        this.kParts = kParts;
         this.productFirst = productFirst;
         this.program = LinkedProgram.of(plans, rank, finish.epilogue() == null);
         this.tiles =
@@ -192,7 +192,7 @@ public final class LinkedSums extends SumRun {
             List<DeviceMatrix> place = new ArrayList<>();
             for (int r : of) {
                 long address = peers.buffer(r, parity);
-                place.add(at(address, type, rows.totalRows(), inner.rows(r)));
+                place.add(at(address, type, rows.totalRows(), kParts.rows(r)));
             }
             places.add(place);
         }
@@ -200,7 +200,7 @@ public final class LinkedSums extends SumRun {
     }
 
     private DeviceMatrix b(int of, int product) {
-        long k = inner.rows(of);
+        long k = kParts.rows(of);
         long n = factors.columns().get(product);
         DType type = factors.bs().get(product).dtype();
         long address = peers.result(of, product);

@@ -164,7 +164,7 @@ public final class CudaMatmulReduceBuilder
         boolean plain = epilogueSteps().kinds().isEmpty();
         group.checkTypes(wanted.aType(), plain ? wanted.outType() : DType.FP32, wanted.columns());
         long m = wanted.shards().totalRows();
-        long k = wanted.sums().inner().totalRows();
+        long k = wanted.sums().kParts().totalRows();
         if (k < 1 || m > CudaGroup.MAX_ROWS) {
             throw new IllegalArgumentException(
                     "a product of M %d and K %d on a GPU: expected K of at least 1, and M of at most %d"
@@ -210,7 +210,7 @@ public final class CudaMatmulReduceBuilder
         }
         String cut =
                 "GPUs sum %d k at a time, and K is cut into %s"
-                        .formatted(SUM_QUANTUM, wanted.sums().inner());
+                        .formatted(SUM_QUANTUM, wanted.sums().kParts());
         if (!free) {
             throw new IllegalArgumentException(
                     cut + ": for order whole expected multiples, or order by-rank");
@@ -221,8 +221,8 @@ public final class CudaMatmulReduceBuilder
     }
 
     private static void checkParts(Description wanted, Order order) {
-        Shards inner = wanted.sums().inner();
-        long parts = IntStream.range(0, inner.ranks()).filter(r -> inner.rows(r) > 0).count();
+        Shards kParts = wanted.sums().kParts();
+        long parts = IntStream.range(0, kParts.ranks()).filter(r -> kParts.rows(r) > 0).count();
         if (parts > MOST_PARTS) {
             throw new IllegalArgumentException(
                     "sums of %d ranks in order %s on a GPU: expected at most %d, or order whole"
@@ -274,7 +274,7 @@ public final class CudaMatmulReduceBuilder
                         kernels,
                         linked ? kernels(wanted, wanted.outType(), 0) : List.of(),
                         new Plan(candidate.algorithm(), chunks, 1, steps),
-                        wanted.sums().inner(),
+                        wanted.sums().kParts(),
                         wanted.aType(),
                         wanted.outType(),
                         wanted.columns(),
@@ -289,7 +289,7 @@ public final class CudaMatmulReduceBuilder
         ReductionWriter writer = (ReductionWriter) candidate.algorithm();
         ReductionRequest request =
                 new ReductionRequest(
-                        chunks, wanted.sums().inner(), wanted.sums().all(), order, hosts(wanted));
+                        chunks, wanted.sums().kParts(), wanted.sums().all(), order, hosts(wanted));
         List<StepPlan> plans;
         if (linked && writer instanceof Reduction) {
             plans = Reduction.linkedSteps(request);

@@ -38,7 +38,7 @@ import java.util.stream.IntStream;
  * @param kernels that write sums, by product
  * @param results kernels that write the results' type, by product, if ranks are linked
  * @param plan what all ranks do
- * @param inner how K is spread over the ranks
+ * @param kParts how K is spread over the ranks
  * @param resultRows of C, on this rank
  */
 record SumAssembly(
@@ -47,7 +47,7 @@ record SumAssembly(
         List<GatedKernel> kernels,
         List<GatedKernel> results,
         Plan plan,
-        Shards inner,
+        Shards kParts,
         DType aType,
         DType outType,
         List<Long> columns,
@@ -86,7 +86,7 @@ record SumAssembly(
             for (DeviceOperands.B b : group.bs) {
                 bs.addB(b, linked, stream);
             }
-            long k = inner.rows(group.rank);
+            long k = kParts.rows(group.rank);
             buffers =
                     new CudaBuffers(
                             new DeviceLayout(chunks().shards(), aType, k, DeviceLayout.Place.ROWS),
@@ -171,7 +171,7 @@ record SumAssembly(
                         group.gpu,
                         plan.steps(),
                         chunks().shards(),
-                        inner,
+                        kParts,
                         productFirst(),
                         factors,
                         results,
@@ -214,6 +214,6 @@ record SumAssembly(
     /** Multiply-adds of a call, twice. */
     private double work() {
         long n = columns.stream().mapToLong(Long::longValue).sum();
-        return 2.0 * chunks().shards().totalRows() * inner.totalRows() * n;
+        return 2.0 * chunks().shards().totalRows() * kParts.totalRows() * n;
     }
 }

@@ -106,8 +106,8 @@ public final class HostExecutor implements AutoCloseable {
         this.memory = new StepMemory(fabric, plan, work.aType(), place, arena);
         try {
             RowNames names = new RowNames(work.chunks());
-            boolean soon = work.results().isEmpty();
-            this.steps = new RankSteps(fabric, plan, memory, names, soon, false);
+            boolean imminent = work.results().isEmpty();
+            this.steps = new RankSteps(fabric, plan, memory, names, imminent, false);
             this.call = new HostCall(fabric, memory, steps, names);
             this.ownsAll = place != null;
             this.order = order(plan, work.plans());

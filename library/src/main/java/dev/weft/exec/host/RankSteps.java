@@ -56,7 +56,7 @@ final class RankSteps {
     private final StepPlan plan;
     private final StepMemory memory;
     private final RowNames names;
-    private final boolean soon;
+    private final boolean imminent;
     private final boolean staged;
 
     /** By signal: what follows from the step of this rank that raises it. */
@@ -80,7 +80,7 @@ final class RankSteps {
     private final Map<Long, Need> arrivals = new LinkedHashMap<>();
 
     /**
-     * @param soon whether peers do little before they start a call like this one
+     * @param imminent whether peers do little before they start a call like this one
      * @param staged whether chunks of A come from devices one by one, once a call has started
      */
     RankSteps(
@@ -88,9 +88,9 @@ final class RankSteps {
             StepPlan plan,
             StepMemory memory,
             RowNames names,
-            boolean soon,
+            boolean imminent,
             boolean staged) {
-        this.soon = soon;
+        this.imminent = imminent;
         this.staged = staged;
         this.fabric = fabric;
         this.plan = plan;
@@ -313,7 +313,7 @@ final class RankSteps {
 
     private Need start(int rank, String what) {
         return new Need(
-                rank, StepMemory.START_AT, 1, 1, new Awaited(what, rank, rank, -1, 1, soon));
+                rank, StepMemory.START_AT, 1, 1, new Awaited(what, rank, rank, -1, 1, imminent));
     }
 
     private Need need(Step step, Signal wait, int index) {

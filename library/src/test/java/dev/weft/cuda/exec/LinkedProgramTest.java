@@ -37,12 +37,12 @@ class LinkedProgramTest {
             Random random = new Random(seed);
             int ranks = 1 + random.nextInt(6);
             Shards rows = shards(random, ranks);
-            Shards inner = shards(random, ranks);
+            Shards kParts = shards(random, ranks);
             boolean all = random.nextBoolean();
             Chunks chunks = Chunks.byRows(rows, COLS, 1 + random.nextInt(4), 4);
             List<StepPlan> plans =
-                    Reduction.linkedSteps(new ReductionRequest(chunks, inner, all, order));
-            new Group(plans, random, "%s, seed %d".formatted(order, seed)).run(inner);
+                    Reduction.linkedSteps(new ReductionRequest(chunks, kParts, all, order));
+            new Group(plans, random, "%s, seed %d".formatted(order, seed)).run(kParts);
         }
     }
 
@@ -53,14 +53,14 @@ class LinkedProgramTest {
             Random random = new Random(seed);
             int ranks = 1 << random.nextInt(4);
             long[] rows = random.longs(ranks, 0, 9).toArray();
-            Shards inner = Shards.even(ranks, ranks);
+            Shards kParts = Shards.even(ranks, ranks);
             Chunks chunks = Chunks.byRows(Shards.of(rows), COLS, 1 + random.nextInt(4), 4);
-            new Group(halving(chunks, inner), random, "halving, seed " + seed).run(inner, true);
+            new Group(halving(chunks, kParts), random, "halving, seed " + seed).run(kParts, true);
         }
     }
 
-    private static List<StepPlan> halving(Chunks chunks, Shards inner) {
-        ReductionRequest request = new ReductionRequest(chunks, inner, false, Order.OWN);
+    private static List<StepPlan> halving(Chunks chunks, Shards kParts) {
+        ReductionRequest request = new ReductionRequest(chunks, kParts, false, Order.OWN);
         StepPlanBuilder plan = new StepPlanBuilder(request.placement());
         long m = request.rows().totalRows();
         int ranks = request.ranks();
@@ -144,14 +144,14 @@ class LinkedProgramTest {
             this.next = new int[plans.size()];
         }
 
-        void run(Shards inner) {
-            run(inner, false);
+        void run(Shards kParts) {
+            run(kParts, false);
         }
 
         /**
          * @param anyOrder whether parts may be summed in another order than that of ranks
          */
-        void run(Shards inner, boolean anyOrder) {
+        void run(Shards kParts, boolean anyOrder) {
             while (true) {
                 List<Integer> possible = new ArrayList<>();
                 boolean more = false;
@@ -172,8 +172,8 @@ class LinkedProgramTest {
                 take(programs.get(rank).items().get(next[rank]++));
             }
             List<Integer> expected =
-                    IntStream.range(0, inner.ranks())
-                            .filter(r -> inner.rows(r) > 0)
+                    IntStream.range(0, kParts.ranks())
+                            .filter(r -> kParts.rows(r) > 0)
                             .boxed()
                             .toList();
             for (StepPlan plan : plans) {

@@ -82,7 +82,7 @@ class StagedSumsTest {
 
         private final Transport fabric;
         private final Shards rows;
-        private final Shards inner;
+        private final Shards kParts;
         private final List<Long> columns;
         private final SumCopyList list;
         private final HostLanes lanes;
@@ -109,12 +109,12 @@ class StagedSumsTest {
                 Transport fabric,
                 List<StepPlan> plans,
                 Chunks chunks,
-                Shards inner,
+                Shards kParts,
                 List<Long> columns,
                 Arena arena) {
             this.fabric = fabric;
             this.rows = chunks.shards();
-            this.inner = inner;
+            this.kParts = kParts;
             this.columns = columns;
             this.list = SumCopyList.of(plans, fabric.rank(), chunks, columns, SHAPE, true);
             this.lanes = StagedSums.lanes(fabric, plans, chunks);
@@ -281,8 +281,8 @@ class StagedSumsTest {
                 for (long row = 0; row < results[p].rows(); row++) {
                     for (long col = 0; col < columns.get(p); col++) {
                         float expected = 0;
-                        for (int r = 0; r < inner.ranks(); r++) {
-                            expected += inner.rows(r) == 0 ? 0 : own(r, call, p, first + row, col);
+                        for (int r = 0; r < kParts.ranks(); r++) {
+                            expected += kParts.rows(r) == 0 ? 0 : own(r, call, p, first + row, col);
                         }
                         assertEquals(
                                 expected,

@@ -35,22 +35,22 @@ class SumCopyListTest {
     private static SumCopyList list(
             Reduction reduction,
             Shards rows,
-            Shards inner,
+            Shards kParts,
             boolean all,
             int rank,
             long... columns) {
-        return list(false, reduction, rows, inner, all, rank, columns);
+        return list(false, reduction, rows, kParts, all, rank, columns);
     }
 
     private static SumCopyList list(
             boolean staged,
             Reduction reduction,
             Shards rows,
-            Shards inner,
+            Shards kParts,
             boolean all,
             int rank,
             long... columns) {
-        return list(staged, reduction, reduction.order(), rows, inner, all, rank, columns);
+        return list(staged, reduction, reduction.order(), rows, kParts, all, rank, columns);
     }
 
     private static SumCopyList list(
@@ -58,12 +58,12 @@ class SumCopyListTest {
             Reduction reduction,
             Reduction.Order order,
             Shards rows,
-            Shards inner,
+            Shards kParts,
             boolean all,
             int rank,
             long... columns) {
         Chunks chunks = Chunks.byRows(rows, Arrays.stream(columns).sum(), 256, 256);
-        List<StepPlan> plans = reduction.plans(new ReductionRequest(chunks, inner, all, order));
+        List<StepPlan> plans = reduction.plans(new ReductionRequest(chunks, kParts, all, order));
         List<Long> each = Arrays.stream(columns).boxed().toList();
         return SumCopyList.of(plans, rank, chunks, each, SHAPE, staged);
     }
@@ -157,13 +157,13 @@ class SumCopyListTest {
     @Test
     void whatGoesThroughHostMemoryIsCopiedOutOnce() {
         Shards rows = Shards.of(300, 200, 500);
-        Shards inner = Shards.of(16, 16, 16);
+        Shards kParts = Shards.of(16, 16, 16);
         for (int rank = 0; rank < 3; rank++) {
-            SumCopyList chain = list(true, Reduction.CHAIN, rows, inner, true, rank, 100, 60);
+            SumCopyList chain = list(true, Reduction.CHAIN, rows, kParts, true, rank, 100, 60);
             assertEquals(1000L * 160, elements(chain.out()));
             assertTrue(chain.out().stream().allMatch(chain::isMultiplied));
             assertEquals(List.of(), chain.late());
-            SumCopyList mesh = list(true, Reduction.MESH_PUSH, rows, inner, true, rank, 100, 60);
+            SumCopyList mesh = list(true, Reduction.MESH_PUSH, rows, kParts, true, rank, 100, 60);
             long own = rows.rows(rank);
             assertEquals((1000 - own) * 160, elements(mesh.out()));
             assertEquals(own * 160, elements(mesh.late()));

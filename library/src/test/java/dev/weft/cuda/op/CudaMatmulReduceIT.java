@@ -43,7 +43,7 @@ class CudaMatmulReduceIT {
     private void runChain(SumProblem p, int rank, boolean all, long chunkRows, Arena arena) {
         Matrix before = p.product(gpu, 0, p.begin(rank), DType.FP32, arena);
         Matrix after = p.product(gpu, 0, p.end(rank), DType.FP32, arena);
-        long k = p.inner().totalRows();
+        long k = p.kParts().totalRows();
         Matrix whole = p.product(gpu, 0, k, DType.FP32, arena);
         Matrix expected = p.rowsFor(p.product(gpu, 0, k, p.out(), arena), rank, all);
         CudaMatmulReduceBuilder builder =
@@ -93,14 +93,14 @@ class CudaMatmulReduceIT {
             DType in, DType out, boolean transposed, long m, long k, long n) {
         try (Arena arena = Arena.ofShared()) {
             for (int ranks : new int[] {1, 2, 4}) {
-                Shards inner = Shards.even(k / 16, ranks);
+                Shards kParts = Shards.even(k / 16, ranks);
                 SumProblem p =
                         SumProblem.random(
                                 arena,
                                 Shards.even(m, ranks),
                                 Shards.of(
                                         java.util.stream.IntStream.range(0, ranks)
-                                                .mapToLong(r -> 16 * inner.rows(r))
+                                                .mapToLong(r -> 16 * kParts.rows(r))
                                                 .toArray()),
                                 n,
                                 in,
@@ -140,7 +140,7 @@ class CudaMatmulReduceIT {
     private void runMesh(SumProblem p, int rank, boolean all, Reduction reduction, Arena arena) {
         Matrix expected = p.rowsFor(p.byRank(gpu, arena), rank, all);
         SumProblem fp32 =
-                new SumProblem(p.rows(), p.inner(), p.a(), p.b(), p.transposed(), DType.FP32);
+                new SumProblem(p.rows(), p.kParts(), p.a(), p.b(), p.transposed(), DType.FP32);
         Matrix whole = fp32.byRank(gpu, arena);
         Matrix own = p.product(gpu, p.begin(rank), p.end(rank), DType.FP32, arena);
         try (CudaMatmulReduce op =
@@ -196,7 +196,7 @@ class CudaMatmulReduceIT {
     }
 
     private void runRanks(SumProblem p, boolean all, Reduction reduction, Arena arena) {
-        long k = p.inner().totalRows();
+        long k = p.kParts().totalRows();
         Matrix whole =
                 reduction == Reduction.DIRECT
                         ? p.product(gpu, 0, k, p.out(), arena)

@@ -74,7 +74,7 @@ class StagedSumsIT {
 
     private Matrix expected(SumProblem p, Reduction reduction, Arena arena) {
         return reduction == Reduction.CHAIN
-                ? p.product(gpu, 0, p.inner().totalRows(), p.out(), arena)
+                ? p.product(gpu, 0, p.kParts().totalRows(), p.out(), arena)
                 : p.byRank(gpu, arena);
     }
 
@@ -177,11 +177,11 @@ class StagedSumsIT {
     @Test
     void ranksWithoutRowsGetThoseOfOthers() {
         try (Arena arena = Arena.ofShared()) {
-            for (Shards inner : List.of(Shards.of(0, 64), Shards.of(64, 0), Shards.of(32, 32))) {
+            for (Shards kParts : List.of(Shards.of(0, 64), Shards.of(64, 0), Shards.of(32, 32))) {
                 for (DType out : List.of(DType.BF16, DType.FP32)) {
                     SumProblem p =
                             SumProblem.random(
-                                    arena, Shards.of(300, 0), inner, 40, DType.BF16, out, false);
+                                    arena, Shards.of(300, 0), kParts, 40, DType.BF16, out, false);
                     for (Reduction reduction : REDUCTIONS) {
                         runRanks(p, true, reduction, 0);
                     }
@@ -212,7 +212,7 @@ class StagedSumsIT {
                     each.add(
                             new SumProblem(
                                     one.rows(),
-                                    one.inner(),
+                                    one.kParts(),
                                     first.a(),
                                     one.b(),
                                     false,
@@ -324,8 +324,8 @@ class StagedSumsIT {
             SumProblem p = problem(arena, 3);
             Matrix other = Matrix.allocate(arena, p.b().dtype(), p.b().rows(), p.b().cols());
             DeviceProblem.fill(other, new Random(5));
-            SumProblem gate = new SumProblem(p.rows(), p.inner(), p.a(), p.b(), true, DType.FP32);
-            SumProblem up = new SumProblem(p.rows(), p.inner(), p.a(), other, true, DType.FP32);
+            SumProblem gate = new SumProblem(p.rows(), p.kParts(), p.a(), p.b(), true, DType.FP32);
+            SumProblem up = new SumProblem(p.rows(), p.kParts(), p.a(), other, true, DType.FP32);
             Epilogue swiglu = Epilogue.none().swiglu();
             Matrix joined = Matrix.allocate(arena, p.out(), 1000, 392);
             swiglu.apply(

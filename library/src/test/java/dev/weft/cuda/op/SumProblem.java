@@ -14,17 +14,17 @@ import java.lang.foreign.Arena;
 import java.util.Random;
 
 /** All of A and B of sums over ranks, who has what of them, and what they are expected to be. */
-record SumProblem(Shards rows, Shards inner, Matrix a, Matrix b, boolean transposed, DType out) {
+record SumProblem(Shards rows, Shards kParts, Matrix a, Matrix b, boolean transposed, DType out) {
 
     static SumProblem random(
-            Arena arena, Shards rows, Shards inner, long n, DType in, DType out, boolean t) {
-        Random random = new Random(rows.totalRows() * 31 + inner.totalRows() * 7 + n);
-        long k = inner.totalRows();
+            Arena arena, Shards rows, Shards kParts, long n, DType in, DType out, boolean t) {
+        Random random = new Random(rows.totalRows() * 31 + kParts.totalRows() * 7 + n);
+        long k = kParts.totalRows();
         Matrix a = Matrix.allocate(arena, in, rows.totalRows(), k);
         Matrix b = Matrix.allocate(arena, in, t ? n : k, t ? k : n);
         DeviceProblem.fill(a, random);
         DeviceProblem.fill(b, random);
-        return new SumProblem(rows, inner, a, b, t, out);
+        return new SumProblem(rows, kParts, a, b, t, out);
     }
 
     int ranks() {
@@ -46,11 +46,11 @@ record SumProblem(Shards rows, Shards inner, Matrix a, Matrix b, boolean transpo
     }
 
     long begin(int rank) {
-        return inner.firstRow(rank);
+        return kParts.firstRow(rank);
     }
 
     long end(int rank) {
-        return inner.firstRow(rank) + inner.rows(rank);
+        return kParts.firstRow(rank) + kParts.rows(rank);
     }
 
     Matrix aOf(int rank) {
@@ -58,7 +58,7 @@ record SumProblem(Shards rows, Shards inner, Matrix a, Matrix b, boolean transpo
     }
 
     CudaMatmulReduceBuilder describe(CudaMatmulReduceBuilder builder, int rank) {
-        return builder.a(rows, inner, a.dtype())
+        return builder.a(rows, kParts, a.dtype())
                 .b(b(begin(rank), end(rank)), transposed)
                 .output(out);
     }
@@ -99,7 +99,7 @@ record SumProblem(Shards rows, Shards inner, Matrix a, Matrix b, boolean transpo
         Matrix sum = Matrix.allocate(arena, DType.FP32, a().rows(), n());
         boolean first = true;
         for (int r = 0; r < ranks(); r++) {
-            if (inner().rows(r) == 0) {
+            if (kParts().rows(r) == 0) {
                 continue;
             }
             Matrix part =
