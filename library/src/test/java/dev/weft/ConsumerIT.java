@@ -18,11 +18,14 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /**
  * Another project imports the BOM of a release, requires Weft's module, compiles offline and runs.
  * What Maven caches for it is below target, and borrowed from the user but for Weft itself.
  */
+@Execution(ExecutionMode.CONCURRENT)
 class ConsumerIT {
 
     private static final String VERSION = System.getProperty("weft.version");

@@ -13,10 +13,13 @@ import java.util.spi.ToolProvider;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Algorithms from outside the library run wherever Weft's own do: those of the examples. */
+@Execution(ExecutionMode.CONCURRENT)
 class AlgorithmIT {
 
     private static final Path EXAMPLE = Path.of("..", "examples", "algorithm");

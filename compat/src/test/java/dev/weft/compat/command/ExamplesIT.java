@@ -20,10 +20,13 @@ import java.util.spi.ToolProvider;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /** Every example compiles, runs and ends well; that of the launcher through the launcher. */
+@Execution(ExecutionMode.CONCURRENT)
 class ExamplesIT {
 
     private static final Path EXAMPLES = Path.of("..", "examples");

@@ -33,6 +33,10 @@ import org.junit.jupiter.api.io.TempDir;
 class RendezvousTest {
 
     private static final Duration LONG = Duration.ofSeconds(60);
+
+    /** For ranks that may wait in vain. */
+    private static final Duration IN_VAIN = Duration.ofSeconds(3);
+
     private static final Duration SHORT = Duration.ofMillis(200);
 
     @TempDir Path temporary;
@@ -203,7 +207,7 @@ class RendezvousTest {
             Queue<String> messages = new ConcurrentLinkedQueue<>();
             ThreadGroupRun threads = new ThreadGroupRun();
             for (int r = 0; r < 2; r++) {
-                Map<String, String> environment = job.environment(r, 2, Duration.ofSeconds(3));
+                Map<String, String> environment = job.environment(r, 2, IN_VAIN);
                 if (r == 1) {
                     environment.put("WEFT_TOKEN", other.environment(1, 2, LONG).get("WEFT_TOKEN"));
                 }
@@ -214,7 +218,7 @@ class RendezvousTest {
                                                         RuntimeException.class,
                                                         () ->
                                                                 RankEnvironment.join(
-                                                                        environment, LONG))
+                                                                        environment, IN_VAIN))
                                                 .getMessage()));
             }
             threads.join();
