@@ -22,8 +22,14 @@ class LoadIT {
     }
 
     @Test
+    void sixteenThreads() {
+        check("ranks=16 calls=4");
+    }
+
+    @Test
+    @Tag("long")
     void thirtyTwoThreads() {
-        check("ranks=32 calls=2");
+        check("ranks=32 calls=4");
     }
 
     @Test
