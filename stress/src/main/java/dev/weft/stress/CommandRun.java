@@ -178,6 +178,14 @@ final class CommandRun implements AutoCloseable {
         return String.join("\n", lines);
     }
 
+    /** Waits for the end of what it has started; it may go on for a moment. */
+    void awaitChildren(long graceMs) {
+        long until = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(graceMs);
+        while (started.stream().anyMatch(ProcessHandle::isAlive) && System.nanoTime() < until) {
+            LockSupport.parkNanos(20_000_000);
+        }
+    }
+
     /**
      * Processes, shared memory and halves of files that are still there, after a moment's grace.
      */
