@@ -131,8 +131,7 @@ abstract class HelionOnGpu {
         void run(Consumer<Bench> body);
     }
 
-    Ranks ranks(
-            int count, DType dtype, long shardRows, long k, long n, boolean transposed) {
+    Ranks ranks(int count, DType dtype, long shardRows, long k, long n, boolean transposed) {
         return body -> {
             try (World world = World.threads(count, DEADLINE)) {
                 world.run(

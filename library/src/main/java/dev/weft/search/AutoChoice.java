@@ -103,11 +103,8 @@ public final class AutoChoice {
             return new Choice<>(first ? known : List.of(chosen), null);
         }
         List<Candidate> priced = prices.get();
-        List<Candidate> finalists = shared(finalists(priced, mostFinalists()));
         Choice<T> outcome =
-                finalists.size() == 1
-                        ? new Choice<>(List.of(finalists.getFirst().asChosen(true)), null)
-                        : new AutoTrial<>(fabric, trial).run(finalists);
+                new AutoTrial<>(fabric, trial).run(shared(finalists(priced, mostFinalists())));
         List<Candidate> all = withUntried(outcome.candidates(), priced);
         if (first) {
             DECIDED.put(key, all);

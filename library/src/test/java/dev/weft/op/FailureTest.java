@@ -188,25 +188,14 @@ class FailureTest {
 
     @ParameterizedTest
     @EnumSource
-    void anEngineThatThrowsWhileAutoTriesPlansOrAfterwardsEndsEveryRank(OperatorKind kind) {
+    void anEngineThatThrowsWhileAutoTriesPlansEndsThePreparationOnEveryRank(OperatorKind kind) {
         RuntimeException fault = new IllegalStateException("the needle broke");
         Ranks.run(
                 3,
                 fabric -> {
                     MatmulBuilder<Matrix, ?> builder =
                             kind.on(fabric, problem, "auto").engine(faulty(fabric, 2, 5, fault));
-                    Matrix input = kind.input(problem, fabric.rank());
-                    RuntimeException end =
-                            assertThrows(
-                                    RuntimeException.class,
-                                    () -> {
-                                        // Where one plan is clearly the best, none is tried.
-                                        try (Operator<Matrix> op = builder.prepare()) {
-                                            for (int call = 0; call < 1000; call++) {
-                                                op.call(input);
-                                            }
-                                        }
-                                    });
+                    RuntimeException end = assertThrows(RuntimeException.class, builder::prepare);
                     if (fabric.rank() == 2) {
                         assertSame(fault, end);
                     } else {

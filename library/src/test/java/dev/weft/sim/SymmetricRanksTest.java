@@ -25,9 +25,11 @@ class SymmetricRanksTest {
     void nodesOfEight() {
         for (Wiring.Topology network : Wiring.Topology.values()) {
             int classes = network == Wiring.Topology.TORUS ? 8 * 2 : 8;
-            Engine engine = network == Wiring.Topology.MESH ? cores() : tiles();
-            Machine machine = machine(engine, wires(Wiring.Topology.MESH, 8), wires(network, 8));
-            assertClasses(classes, machine, hostsOfEight());
+            for (Engine engine : List.of(tiles(), cores())) {
+                Machine machine =
+                        machine(engine, wires(Wiring.Topology.MESH, 8), wires(network, 8));
+                assertClasses(classes, machine, hostsOfEight());
+            }
         }
         for (Wiring.Topology node : Wiring.Topology.values()) {
             Machine machine = machine(cores(), wires(node, 8), wires(Wiring.Topology.SWITCH, 8));

@@ -178,10 +178,14 @@ final class CommandRun implements AutoCloseable {
         return String.join("\n", lines);
     }
 
-    /** Waits for the end of what it has started; it may go on for a moment. */
-    void awaitChildren(long graceMs) {
+    /** Waits for the end of what it has started, which may outlive it for a moment. */
+    void awaitOrphans(long graceMs) {
+        awaitWithin(graceMs, () -> started.stream().noneMatch(ProcessHandle::isAlive));
+    }
+
+    private static void awaitWithin(long graceMs, BooleanSupplier condition) {
         long until = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(graceMs);
-        while (started.stream().anyMatch(ProcessHandle::isAlive) && System.nanoTime() < until) {
+        while (!condition.getAsBoolean() && System.nanoTime() < until) {
             LockSupport.parkNanos(20_000_000);
         }
     }
@@ -190,13 +194,8 @@ final class CommandRun implements AutoCloseable {
      * Processes, shared memory and halves of files that are still there, after a moment's grace.
      */
     List<String> leftovers(long graceMs) {
-        long until = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(graceMs);
-        List<String> left = look();
-        while (!left.isEmpty() && System.nanoTime() < until) {
-            LockSupport.parkNanos(20_000_000);
-            left = look();
-        }
-        return left;
+        awaitWithin(graceMs, () -> look().isEmpty());
+        return look();
     }
 
     private List<String> look() {

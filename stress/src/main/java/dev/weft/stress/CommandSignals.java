@@ -183,7 +183,7 @@ final class CommandSignals {
             if (one.target == Target.COMMAND && one.signal.equals("KILL")) {
                 // Nobody may be left to remove the part of a file: the next writer does, once the
                 // ranks have noticed that they are orphans.
-                command.awaitChildren(GRACE_MS);
+                command.awaitOrphans(GRACE_MS);
                 generate(shared, data);
             }
             List<String> problems = new ArrayList<>(command.leftovers(GRACE_MS));
