@@ -3,6 +3,7 @@ package dev.weft.cli;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.File;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -11,6 +12,9 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Predicate;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 /**
  * A program that a test starts, most often the command in a JVM of its own. What it prints goes to
@@ -35,6 +39,12 @@ public final class ChildProcess implements AutoCloseable {
     /** Short lives do not pay for code that is compiled well. */
     private static final List<String> CHEAP =
             List.of(LITTLE_COMPILED, "-XX:+UseSerialGC", "-XX:-UsePerfData");
+
+    private static final String JARS = classPath(Files::isRegularFile);
+
+    /** Folders come last, or Java would not use the cache. */
+    public static final String CLASS_PATH =
+            JARS + File.pathSeparator + classPath(Files::isDirectory);
 
     private final Process process;
     private final Path out;
@@ -151,8 +161,48 @@ public final class ChildProcess implements AutoCloseable {
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
         command.addAll(CHEAP);
         command.add("--enable-native-access=ALL-UNNAMED");
-        command.addAll(List.of("-cp", System.getProperty("java.class.path")));
+        command.addAll(AotCache.OPTIONS);
+        command.addAll(List.of("-cp", CLASS_PATH));
         return command;
+    }
+
+    private static String classPath(Predicate<Path> wanted) {
+        return Stream.of(System.getProperty("java.class.path").split(File.pathSeparator))
+                .filter(entry -> wanted.test(Path.of(entry)))
+                .collect(Collectors.joining(File.pathSeparator));
+    }
+
+    /** The command's classes as Java has loaded and linked them, which the launcher has as well. */
+    private static final class AotCache {
+
+        static final List<String> OPTIONS = write();
+
+        /** None where the classes are not in jars: Java makes such a cache of jars alone. */
+        private static List<String> write() {
+            Path file = Path.of("target", "children.aot").toAbsolutePath();
+            List<String> command = new ArrayList<>();
+            command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+            command.addAll(CHEAP);
+            command.add("--enable-native-access=ALL-UNNAMED");
+            command.addAll(List.of("-XX:+UnlockDiagnosticVMOptions", "-XX:-AOTRecordTraining"));
+            command.add("-XX:AOTCacheOutput=" + file);
+            command.addAll(List.of("-cp", JARS, Main.class.getName()));
+            command.addAll(List.of("run", "--data-dir", file + "-data"));
+            command.addAll(List.of(SHORT.split(" ")));
+            try {
+                Files.deleteIfExists(file);
+                new ProcessBuilder(command)
+                        .redirectErrorStream(true)
+                        .redirectOutput(new File(file + ".log"))
+                        .start()
+                        .waitFor(LIMIT_SECONDS, TimeUnit.SECONDS);
+            } catch (IOException | InterruptedException e) {
+                throw new AssertionError(e);
+            }
+            return Files.exists(file)
+                    ? List.of("-XX:AOTCache=" + file, "-Xlog:aot*=off,cds*=off")
+                    : List.of();
+        }
     }
 
     public Process process() {

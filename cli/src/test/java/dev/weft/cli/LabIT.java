@@ -96,7 +96,7 @@ class LabIT {
                         """
                         (until [ $(cat /sys/class/net/eth0/statistics/tx_bytes) -gt 5000000 ]; \
                         do sleep 0.1; done; $WEFT_LAB_LINK down 2) & \
-                        $WEFT run --launcher mpi -n 2 --deadline 3s \
+                        $WEFT run --launcher mpi -n 2 --deadline 6s \
                         --gm 512 --gk 512 --gn 16 --algorithm ring --engine scalar \
                         --iterations 100000 --data-dir %s\
                         """

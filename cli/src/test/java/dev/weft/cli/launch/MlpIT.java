@@ -55,7 +55,7 @@ class MlpIT {
     }
 
     private static String withExample(String word) {
-        boolean isPath = word.equals(System.getProperty("java.class.path"));
+        boolean isPath = word.equals(ChildProcess.CLASS_PATH);
         return isPath ? word + File.pathSeparator + classes : word;
     }
 

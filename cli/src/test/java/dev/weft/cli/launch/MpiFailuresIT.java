@@ -160,7 +160,7 @@ class MpiFailuresIT extends MpiCommands {
     private enum Fate {
         RANKS_STOPPED(
                 "weft: ranks 0 and 1 hang: each is stopped; rank 0 gave no sign of life for [0-9]+"
-                        + " ms; a longer --deadline than 2000 ms waits longer") {
+                        + " ms; a longer --deadline than 5000 ms waits longer") {
             @Override
             void befall(ProcessHandle rank) throws Exception {
                 long[] all = mpirun(rank).descendants().mapToLong(ProcessHandle::pid).toArray();
@@ -199,7 +199,7 @@ class MpiFailuresIT extends MpiCommands {
     @ParameterizedTest
     @EnumSource
     void whatEndedTheJobIsTold(Fate fate) throws Exception {
-        ChildProcess command = startEndless(MpiFamily.OPEN_MPI, "-n 2 --deadline 2s");
+        ChildProcess command = startEndless(MpiFamily.OPEN_MPI, "-n 2 --deadline 5s");
         ProcessHandle rank = awaitRank(command);
         String job = job(rank);
         fate.befall(rank);

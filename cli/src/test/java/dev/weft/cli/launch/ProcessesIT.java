@@ -186,7 +186,7 @@ class ProcessesIT {
     @ParameterizedTest
     @ValueSource(ints = {1, 2})
     void ranksThatAreAllStoppedAreGivenUp(int ranks) throws Exception {
-        ChildProcess command = measuring("-n " + ranks + " --deadline 2s " + ENDLESS);
+        ChildProcess command = measuring("-n " + ranks + " --deadline 4s " + ENDLESS);
         signal("STOP", pids(ranks(command)));
         assertFailed(
                 ranks == 1
@@ -201,12 +201,12 @@ class ProcessesIT {
         ChildProcess command =
                 measuring(
                         "-n 2 --gm 100 --gk 32 --gn 32 --algorithm ring --engine scalar"
-                                + " --iterations 100 --deadline 2s");
+                                + " --iterations 100 --deadline 4s");
         long[] job =
                 LongStream.concat(LongStream.of(command.pid()), LongStream.of(pids(ranks(command))))
                         .toArray();
         signal("STOP", job);
-        TimeUnit.SECONDS.sleep(3);
+        TimeUnit.SECONDS.sleep(5);
         signal("CONT", job);
         assertSuccess(command);
     }
