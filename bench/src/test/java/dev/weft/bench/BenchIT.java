@@ -41,6 +41,12 @@ class BenchIT {
         assertEquals(10, ratios.size(), ratios.toString());
     }
 
+    @Test
+    void callsOfFewerRowsAreMeasuredAndHaveTheirBits() throws IOException {
+        // A gather and an all-reduce of 1, 7, 16 and 100 rows.
+        assertEquals(8, ratios("rows").size());
+    }
+
     /** One row is measured; another would take longer than the limit. */
     @Test
     void thePublishedTableStandsBesideWhatIsPredictedAndMeasured() {

@@ -118,6 +118,11 @@ public final class AllGather<M> implements AutoCloseable {
         return operator.call(shard).gathered().orElseThrow();
     }
 
+    /** A call of fewer rows: see {@link Operator#call(Object, Shards)}. */
+    public M call(M shard, Shards shards) {
+        return operator.call(shard, shards).gathered().orElseThrow();
+    }
+
     /** The latest call's result on this rank. */
     public M result() {
         return operator.lastResult().gathered().orElseThrow();

@@ -18,6 +18,7 @@ import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.GatherRequest;
 import dev.weft.plan.Plan;
+import dev.weft.plan.Shards;
 import dev.weft.plan.cut.Cut;
 import dev.weft.plan.step.StepPlan;
 import dev.weft.search.AutoChoice;
@@ -130,7 +131,7 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
             Prepared prepared = new Prepared(wanted, engine, packed, products, epilogue, workers);
             if (wanted.algorithm() != Algorithm.AUTO) {
                 Plan plan = planning.plan(wanted.gather());
-                return operator(planning, prepared, plan, arena, regions);
+                return withFewerRows(operator(planning, prepared, plan, arena, regions), prepared);
             }
             AutoChoice.Choice<AllGatherMatmul> choice = choose(planning, prepared);
             AllGatherMatmul operator = choice.prepared();
@@ -142,7 +143,7 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
                 operator.adopt(
                         new OperatorResources(arena, List.copyOf(regions)), choice.candidates());
             }
-            return operator;
+            return withFewerRows(operator, prepared);
         } catch (RuntimeException | Error e) {
             new OperatorResources(arena, regions).close();
             throw e;
@@ -220,41 +221,80 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
         }
     }
 
+    /**
+     * Adds the same algorithm's plans of fewer rows. A caller's own chunks or algorithm need not
+     * have any. Closes the operator if that fails.
+     */
+    private AllGatherMatmul withFewerRows(AllGatherMatmul operator, Prepared prepared) {
+        Description wanted = prepared.wanted();
+        if (wanted.chunks() != null
+                || !(operator.plan().algorithm() instanceof Algorithm algorithm)) {
+            return operator;
+        }
+        int lanes = operator.plan().lanes();
+        try {
+            List<HostExecutor.Work> works = new ArrayList<>();
+            Plan plan = operator.plan();
+            while (HostOperator.hasFewerRows(plan.chunks())) {
+                Shards shards = HostOperator.fewerRows(plan.chunks().shards());
+                Planning planning =
+                        Planning.of(
+                                fabric,
+                                prepared.engine(),
+                                wanted.with(shards),
+                                prepared.workers(),
+                                columnParts);
+                plan = planning.plan(algorithm, lanes);
+                works.add(work(planning, prepared, plan));
+            }
+            operator.addPlans(works);
+            return operator;
+        } catch (RuntimeException | Error e) {
+            operator.close();
+            throw e;
+        }
+    }
+
     /** Takes ownership of the arena and the regions, unless it fails. */
     private AllGatherMatmul operator(
             Planning planning, Prepared prepared, Plan plan, Arena arena, List<Region> regions) {
-        StepPlan own = plan.steps().get(fabric.rank());
         Description wanted = prepared.wanted();
+        return new AllGatherMatmul(
+                new HostOperator.Parts(
+                        plan,
+                        work(planning, prepared, plan),
+                        prepared.packed(),
+                        wanted.wants(Feature.KEPT) ? GatherRequest.GATHERED : -1,
+                        wanted.wants(Feature.SHARED),
+                        new OperatorResources(arena, List.copyOf(regions))));
+    }
+
+    private HostExecutor.Work work(Planning planning, Prepared prepared, Plan plan) {
+        StepPlan own = plan.steps().get(fabric.rank());
+        Description wanted = planning.wanted();
         wanted.checkRuns(plan.name(), own, wanted.wants(Feature.KEPT));
         PackedB[][] bs = new PackedB[fabric.size()][0];
         bs[fabric.rank()] =
                 prepared.packed().stream().map(SharedB.Packed::b).toArray(PackedB[]::new);
         int workers = prepared.workers();
         Pinning pinning = pinned ? Pinning.of(fabric, workers) : Pinning.NONE;
-        HostExecutor.Work work =
-                new HostExecutor.Work(
-                        fabric,
-                        plan.steps(),
-                        plan.chunks(),
-                        wanted.aType(),
-                        wanted.scaling(),
-                        prepared.engine(),
-                        bs,
-                        prepared.products(),
-                        prepared.epilogue(),
-                        planning.isInGathered(plan.algorithm()) ? GatherRequest.GATHERED : -1,
-                        workers,
-                        columnParts(plan.chunks(), own, wanted, workers),
-                        planning.leavesGather(plan) ? fabric.rowGather() : null,
-                        pinning::apply);
-        return new AllGatherMatmul(
-                new HostOperator.Parts(
-                        plan,
-                        work,
-                        prepared.packed(),
-                        wanted.wants(Feature.KEPT) ? GatherRequest.GATHERED : -1,
-                        wanted.wants(Feature.SHARED),
-                        new OperatorResources(arena, List.copyOf(regions))));
+        boolean below = wanted.wants(Feature.KEPT) && !wanted.wants(Feature.SIDE_BY_SIDE);
+        return new HostExecutor.Work(
+                fabric,
+                plan.steps(),
+                plan.chunks(),
+                wanted.aType(),
+                wanted.scaling(),
+                prepared.engine(),
+                bs,
+                prepared.products(),
+                prepared.epilogue(),
+                planning.isInGathered(plan.algorithm()) ? GatherRequest.GATHERED : -1,
+                below ? GatherRequest.GATHERED : -1,
+                workers,
+                columnParts(plan.chunks(), own, wanted, workers),
+                planning.leavesGather(plan) ? fabric.rowGather() : null,
+                pinning::apply);
     }
 
     private int columnParts(Chunks chunks, StepPlan own, Description wanted, int workers) {

@@ -4,22 +4,35 @@ import dev.weft.exec.host.HostExecutor;
 import dev.weft.fabric.FabricException;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.gemm.Gemm;
+import dev.weft.plan.Chunks;
 import dev.weft.plan.Plan;
-import dev.weft.plan.step.StepPlan;
+import dev.weft.plan.Shards;
 import dev.weft.tensor.Matrix;
 import dev.weft.trace.Timeline;
 import dev.weft.trace.View;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.stream.IntStream;
 
 /** An operator on the CPU: whatever its plan does, one executor runs it. */
 abstract sealed class HostOperator extends Operator<Matrix>
         permits AllGatherMatmul, MatmulReduceScatter, MatmulAllReduce {
 
+    /**
+     * How many times fewer rows the next plan is for: with chunks that fit its rows, a call that
+     * has a quarter of a plan's rows is as fast as one that has all.
+     */
+    private static final long FEWER = 4;
+
     private final Transport fabric;
     private final Parts parts;
-    private final HostExecutor executor;
+    private final List<HostExecutor> executors = new ArrayList<>();
     private final Outcome outcome;
+
+    /** The one of the latest call. */
+    private HostExecutor executor;
+
     private OperatorResources adopted;
 
     /**
@@ -52,8 +65,55 @@ abstract sealed class HostOperator extends Operator<Matrix>
                 1);
         this.fabric = parts.fabric();
         this.parts = parts;
-        this.executor = new HostExecutor(parts.work(), parts.resources().arena(), this::failed);
+        this.executor =
+                new HostExecutor(parts.work(), null, parts.resources().arena(), this::failed);
+        executors.add(executor);
         this.outcome = new Outcome();
+    }
+
+    /**
+     * Adds plans for calls of fewer rows, from more to fewer. A call takes the last one that has
+     * its rows. Collective.
+     */
+    final void addPlans(List<HostExecutor.Work> fewer) {
+        for (HostExecutor.Work work : fewer) {
+            executors.add(
+                    new HostExecutor(
+                            work, executors.getFirst(), parts.resources().arena(), this::failed));
+        }
+    }
+
+    /** What the next plan of fewer rows is for. */
+    static Shards fewerRows(Shards shards) {
+        return Shards.of(
+                IntStream.range(0, shards.ranks())
+                        .mapToLong(rank -> Math.ceilDiv(shards.rows(rank), FEWER))
+                        .toArray());
+    }
+
+    /** Whether there are other plans of fewer rows: where no shard is cut, those are the same. */
+    static boolean hasFewerRows(Chunks chunks) {
+        Shards shards = chunks.shards();
+        return shards.maxRows() > 1
+                && IntStream.range(0, shards.ranks()).anyMatch(r -> chunks.count(r) > 1);
+    }
+
+    private HostExecutor executor(Shards shards) {
+        checkRows(shards);
+        int last = executors.size() - 1;
+        while (last > 0 && !fits(shards, executors.get(last).most())) {
+            last--;
+        }
+        return executors.get(last);
+    }
+
+    private static boolean fits(Shards shards, Shards most) {
+        for (int r = 0; r < most.ranks(); r++) {
+            if (shards.rows(r) > most.rows(r)) {
+                return false;
+            }
+        }
+        return true;
     }
 
     /** Also takes ownership of what it shares with others that auto has tried. */
@@ -76,7 +136,7 @@ abstract sealed class HostOperator extends Operator<Matrix>
 
     @Override
     public final long reachableBytes() {
-        return executor.reachableBytes();
+        return executors.stream().mapToLong(HostExecutor::reachableBytes).sum();
     }
 
     @Override
@@ -85,10 +145,10 @@ abstract sealed class HostOperator extends Operator<Matrix>
     }
 
     @Override
-    public final Matrix nextShard() {
+    public final Matrix nextShard(Shards shards) {
         checkUsable();
         try {
-            return executor.awaitNextA();
+            return executor(shards).awaitNextA(started(), shards);
         } catch (RuntimeException e) {
             failed(e);
             throw withReport(e);
@@ -96,31 +156,27 @@ abstract sealed class HostOperator extends Operator<Matrix>
     }
 
     @Override
-    public final Result<Matrix> callInPlace(View view) {
-        queue(null, view);
+    public final Result<Matrix> callInPlace(View view, Shards shards) {
+        queue(null, view, shards);
         return pending().await();
     }
 
     @Override
-    public final PendingCall<Matrix> start(Matrix a) {
-        Matrix place = executor.matrix(fabric.rank(), StepPlan.A, 0);
-        if (a.rows() != place.rows() || a.cols() != place.cols() || a.dtype() != place.dtype()) {
-            throw new IllegalArgumentException(
-                    "A of rank %d is %s: expected %s"
-                            .formatted(
-                                    fabric.worldRank(fabric.rank()),
-                                    a.describe(),
-                                    place.describe()));
-        }
-        queue(a, View.PIPELINED);
+    public final PendingCall<Matrix> start(Matrix a, Shards shards) {
+        queue(a, View.PIPELINED, shards);
         return pending();
     }
 
-    private void queue(Matrix a, View view) {
+    private void queue(Matrix a, View view, Shards shards) {
         checkUsable();
-        parts.work().epilogue().begin();
+        HostExecutor next = executor(shards);
+        if (a != null) {
+            next.checkA(a, shards);
+        }
+        parts.work().epilogue().begin(next.resultRows(shards));
+        executor = next;
         try {
-            executor.stage(a);
+            executor.stage(a, started(), shards);
         } catch (FabricException e) {
             failed(e);
             throw withReport(e);
@@ -128,6 +184,11 @@ abstract sealed class HostOperator extends Operator<Matrix>
         // Only now: if the copy throws, nothing has started, and the peers still wait for this
         // call.
         executor.start(begin(view), view);
+        try {
+            executor.checkRowsSoFar();
+        } catch (IllegalArgumentException e) {
+            failed(e);
+        }
     }
 
     @Override
@@ -154,6 +215,13 @@ abstract sealed class HostOperator extends Operator<Matrix>
     protected final RuntimeException withReport(RuntimeException cause) {
         if (cause instanceof FabricException e) {
             executor.attachTo(e);
+            try {
+                // Ranks that wait for each other in plans of different rows only know of a stall.
+                executor.checkRowsSoFar();
+            } catch (IllegalArgumentException unlike) {
+                unlike.addSuppressed(e);
+                return unlike;
+            }
         }
         return cause;
     }
@@ -172,22 +240,26 @@ abstract sealed class HostOperator extends Operator<Matrix>
     protected final void awaitEnd(int call) {
         executor.await();
         outcome.endNs = System.nanoTime();
-        if (parts.sharedResults() && !hasFailed()) {
-            executor.publishEnd(call);
+        if (hasFailed()) {
+            return;
+        }
+        executor.checkRows();
+        if (parts.sharedResults()) {
+            executor.publishEnd();
         }
     }
 
     @Override
     public final Matrix peerProduct(int rank, int index) {
         Matrix[][] peers = parts.work().results().get(index).peers();
-        return awaitResult(
-                peers == null ? null : peers[started() % HostExecutor.COPIES][rank], rank);
+        Matrix all = peers == null ? null : peers[started() % HostExecutor.COPIES][rank];
+        return awaitResult(all == null ? null : all.rows(0, executor.resultRows()), rank);
     }
 
     @Override
     public final Matrix peerGathered(int rank) {
         boolean kept = parts.sharedResults() && lastResult().gathered().isPresent();
-        return awaitResult(kept ? executor.matrix(rank, parts.gathered(), started()) : null, rank);
+        return awaitResult(kept ? executor.gathered(rank, parts.gathered()) : null, rank);
     }
 
     /** The result of {@code rank}, once it is complete; null if it cannot be reached. */
@@ -198,7 +270,7 @@ abstract sealed class HostOperator extends Operator<Matrix>
                     fabric.worldRank(rank), parts.sharedResults() ? "ranks of one host" : SHARED);
         }
         try {
-            executor.awaitEnd(rank, started());
+            executor.awaitEnd(rank);
         } catch (RuntimeException e) {
             failed(e);
             throw withReport(e);
@@ -212,7 +284,7 @@ abstract sealed class HostOperator extends Operator<Matrix>
         if (!closeOnce()) {
             return;
         }
-        executor.close();
+        executors.forEach(HostExecutor::close);
         parts.resources().close();
         if (adopted != null) {
             adopted.close();
@@ -222,31 +294,37 @@ abstract sealed class HostOperator extends Operator<Matrix>
     /** One object for all calls. */
     private final class Outcome implements Result<Matrix> {
 
-        private final List<Optional<Matrix>> gathered;
+        /** By half, product and number of rows: made once, so that reading a result is free. */
+        private final Matrix[][][] products;
+
         private long endNs;
 
         Outcome() {
-            // Made once for each copy: reading a result allocates nothing.
-            this.gathered =
-                    parts.gathered() < 0
-                            ? List.of()
-                            : List.of(Optional.of(gathered(0)), Optional.of(gathered(1)));
-        }
-
-        private Matrix gathered(int call) {
-            return executor.matrix(fabric.rank(), parts.gathered(), call);
+            this.products = new Matrix[HostExecutor.COPIES][parts.work().results().size()][];
         }
 
         @Override
         public Matrix product(int index) {
-            return parts.work().results().get(index).c(started());
+            Matrix all = parts.work().results().get(index).c(started());
+            int rows = Math.toIntExact(executor.resultRows());
+            if (rows == all.rows()) {
+                return all;
+            }
+            Matrix[][] half = products[started() % HostExecutor.COPIES];
+            if (half[index] == null) {
+                half[index] = new Matrix[Math.toIntExact(all.rows())];
+            }
+            if (half[index][rows] == null) {
+                half[index][rows] = all.rows(0, rows);
+            }
+            return half[index][rows];
         }
 
         @Override
         public Optional<Matrix> gathered() {
-            return gathered.isEmpty() || view(started()) != View.PIPELINED
+            return parts.gathered() < 0 || view(started()) != View.PIPELINED
                     ? Optional.empty()
-                    : gathered.get(started() % HostExecutor.COPIES);
+                    : executor.gathered(parts.gathered());
         }
 
         @Override

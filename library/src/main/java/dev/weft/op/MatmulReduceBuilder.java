@@ -17,6 +17,7 @@ import dev.weft.plan.Reduction;
 import dev.weft.plan.Reduction.Order;
 import dev.weft.plan.ReductionRequest;
 import dev.weft.plan.ReductionWriter;
+import dev.weft.plan.Shards;
 import dev.weft.plan.cut.Cut;
 import dev.weft.plan.step.Step;
 import dev.weft.plan.step.StepPlan;
@@ -129,7 +130,7 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
             if (candidates.size() == 1) {
                 O operator = made.apply(candidates.getFirst());
                 ((HostOperator) operator).adopt(resources, List.of());
-                return operator;
+                return withFewerRows(operator, common);
             }
             Problem problem = problem(wanted, workers);
             String settings = "%s %s %s".formatted(gemm.name(), fabric.cores(), epilogue());
@@ -141,7 +142,7 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
             O operator =
                     choice.prepared() == null ? made.apply(choice.chosen()) : choice.prepared();
             ((HostOperator) operator).adopt(resources, choice.candidates());
-            return operator;
+            return withFewerRows(operator, common);
         } catch (RuntimeException | Error e) {
             new OperatorResources(arena, regions).close();
             throw e;
@@ -256,6 +257,36 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
         return List.copyOf(Device.ofCpus(fabric.hosts()).sums(wanted));
     }
 
+    /** Adds the same algorithm's plans of fewer rows; a caller's own need not have any. */
+    private O withFewerRows(O operator, Common common) {
+        if (!(operator.plan().algorithm() instanceof Reduction reduction)) {
+            return operator;
+        }
+        Agreement agreement = new Agreement(fabric);
+        int quantum = (int) agreement.ofFirst(common.gemm().rowQuantum());
+        long most = agreement.ofFirst(common.gemm().blockRows());
+        int takers = (int) agreement.ofFirst(common.workers());
+        try {
+            List<HostExecutor.Work> works = new ArrayList<>();
+            Chunks chunks = operator.plan().chunks();
+            while (HostOperator.hasFewerRows(chunks)) {
+                Shards shards = HostOperator.fewerRows(chunks.shards());
+                boolean direct = reduction == Reduction.DIRECT;
+                Cut cut =
+                        chunkRows() > 0 || splitsPerRank() > 0
+                                ? new Cut(chunkRows(), splitsPerRank(), 0)
+                                : Cut.ofSums(shards, direct, takers, quantum, most);
+                chunks = cut.sums(shards, allColumns());
+                works.add(work(request(reduction, chunks), reduction, common));
+            }
+            ((HostOperator) operator).addPlans(works);
+            return operator;
+        } catch (RuntimeException | Error e) {
+            operator.close();
+            throw e;
+        }
+    }
+
     private List<Candidate> candidates(List<ReductionWriter> tried, Gemm gemm, int workers) {
         Agreement agreement = new Agreement(fabric);
         int quantum = (int) agreement.ofFirst(gemm.rowQuantum());
@@ -318,21 +349,28 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
             PreparedEpilogue epilogue,
             int workers) {}
 
+    private long allColumns() {
+        return columns().stream().mapToLong(Long::longValue).sum();
+    }
+
     private ReductionRequest request(Candidate candidate) {
-        long n = columns().stream().mapToLong(Long::longValue).sum();
-        return new ReductionRequest(
-                candidate.cut().sums(rows, n),
-                kParts,
-                all,
-                order == null ? ((ReductionWriter) candidate.algorithm()).order() : order,
-                fabric.hosts());
+        return request(
+                (ReductionWriter) candidate.algorithm(), candidate.cut().sums(rows, allColumns()));
+    }
+
+    private ReductionRequest request(ReductionWriter writer, Chunks chunks) {
+        Order wanted = order == null ? writer.order() : order;
+        return new ReductionRequest(chunks, kParts, all, wanted, fabric.hosts());
+    }
+
+    private List<StepPlan> steps(Candidate candidate) {
+        return steps((ReductionWriter) candidate.algorithm(), request(candidate));
     }
 
     /** Written once, though they are needed before B is packed and again for the operator. */
-    private List<StepPlan> steps(Candidate candidate) {
+    private List<StepPlan> steps(ReductionWriter writer, ReductionRequest request) {
         return written.computeIfAbsent(
-                new Key((ReductionWriter) candidate.algorithm(), request(candidate)),
-                key -> key.algorithm().plans(key.request()));
+                new Key(writer, request), key -> key.algorithm().plans(key.request()));
     }
 
     /** Whether ranks multiply by what others have of B. */
@@ -346,38 +384,13 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
 
     private O operator(Candidate candidate, Common common) {
         ReductionRequest request = request(candidate);
-        List<StepPlan> steps = steps(candidate);
         ReductionWriter writer = (ReductionWriter) candidate.algorithm();
-        agree(writer, steps, request);
-        Chunks chunks = request.chunks();
-        long blocks =
-                steps.get(fabric.rank())
-                        .multiplications()
-                        .map(Step.Multiply::into)
-                        .distinct()
-                        .count();
+        HostExecutor.Work work = work(request, writer, common);
         Arena arena = Arena.ofShared();
         try {
-            HostExecutor.Work work =
-                    new HostExecutor.Work(
-                            fabric,
-                            steps,
-                            chunks,
-                            aType(),
-                            null,
-                            common.gemm(),
-                            common.packed(),
-                            common.results(),
-                            common.epilogue(),
-                            -1,
-                            common.workers(),
-                            Cut.sumColumnParts(
-                                    Math.toIntExact(blocks), chunks.cols(), common.workers()),
-                            null,
-                            worker -> {});
             return maker.apply(
                     new HostOperator.Parts(
-                            new Plan(writer, chunks, 1, steps),
+                            new Plan(writer, request.chunks(), 1, work.plans()),
                             work,
                             sides(common.packed()[fabric.rank()]),
                             -1,
@@ -387,5 +400,34 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
             arena.close();
             throw e;
         }
+    }
+
+    private HostExecutor.Work work(
+            ReductionRequest request, ReductionWriter writer, Common common) {
+        List<StepPlan> steps = steps(writer, request);
+        agree(writer, steps, request);
+        Chunks chunks = request.chunks();
+        long blocks =
+                steps.get(fabric.rank())
+                        .multiplications()
+                        .map(Step.Multiply::into)
+                        .distinct()
+                        .count();
+        return new HostExecutor.Work(
+                fabric,
+                steps,
+                chunks,
+                aType(),
+                null,
+                common.gemm(),
+                common.packed(),
+                common.results(),
+                common.epilogue(),
+                -1,
+                -1,
+                common.workers(),
+                Cut.sumColumnParts(Math.toIntExact(blocks), chunks.cols(), common.workers()),
+                null,
+                worker -> {});
     }
 }

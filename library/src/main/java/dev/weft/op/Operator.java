@@ -3,6 +3,7 @@ package dev.weft.op;
 import dev.weft.fabric.FabricException;
 import dev.weft.plan.Plan;
 import dev.weft.plan.PlanWriter;
+import dev.weft.plan.Shards;
 import dev.weft.plan.step.StepPlan;
 import dev.weft.trace.View;
 import java.util.List;
@@ -95,23 +96,60 @@ public abstract class Operator<M> implements AutoCloseable {
      */
     public abstract long reachableBytes();
 
+    /** The most rows that a call can have: those that the operator was prepared for. */
+    public final Shards mostRows() {
+        return plan.chunks().shards();
+    }
+
     /**
      * The next call's shard, [rows of this rank, K], for producers that write it in place: {@link
      * #call} does not copy it. Waits, like {@link #start}, for peers that are a call behind. It
      * holds what an earlier call left there.
      */
-    public abstract M nextShard();
+    public final M nextShard() {
+        return nextShard(mostRows());
+    }
+
+    /** Likewise for a call of these rows: the call that follows must be of the same. */
+    public abstract M nextShard(Shards shards);
 
     /** Gathers, multiplies and returns the result. Collective. */
     public final Result<M> call(M shard) {
         return start(shard).await();
     }
 
+    /**
+     * A call of fewer rows than the operator was prepared for. Nothing is prepared anew, and the
+     * bits of a row are the same. All ranks pass the same shards, and may pass others in every
+     * call; if they differ, every rank's call fails. Results have the rows of the call and no gaps.
+     *
+     * @param shard this rank's rows of A; all rows of the call if products are summed over ranks
+     * @param shards the rows of every rank: none or more, up to {@link #mostRows}
+     */
+    public final Result<M> call(M shard, Shards shards) {
+        return start(shard, shards).await();
+    }
+
+    /** Likewise with {@link Shards#even even} shards. */
+    public final Result<M> call(M shard, long rows) {
+        return call(shard, Shards.even(rows, mostRows().ranks()));
+    }
+
     /** Starts a call and returns while it runs; the shard must not change until it has ended. */
-    public abstract PendingCall<M> start(M shard);
+    public final PendingCall<M> start(M shard) {
+        return start(shard, mostRows());
+    }
+
+    /** Likewise for a call of these rows. */
+    public abstract PendingCall<M> start(M shard, Shards shards);
 
     /** Like {@link #call}, with the shard in {@link #nextShard()} and the given view. */
-    public abstract Result<M> callInPlace(View view);
+    public final Result<M> callInPlace(View view) {
+        return callInPlace(view, mostRows());
+    }
+
+    /** Likewise for a call of these rows. */
+    public abstract Result<M> callInPlace(View view, Shards shards);
 
     /**
      * Replaces B number {@code index}, in the order in which they were given, by another one of the
@@ -221,6 +259,20 @@ public abstract class Operator<M> implements AutoCloseable {
     protected final void failed(Throwable cause) {
         failure.compareAndSet(null, cause);
         failPeers(cause);
+    }
+
+    /** Refuses shards that the operator was not prepared for. */
+    protected final void checkRows(Shards shards) {
+        Shards most = mostRows();
+        boolean fits = shards.ranks() == most.ranks();
+        for (int r = 0; fits && r < most.ranks(); r++) {
+            fits = shards.rows(r) <= most.rows(r);
+        }
+        if (!fits) {
+            throw new IllegalArgumentException(
+                    "a call of shards %s: expected %d of at most %s rows"
+                            .formatted(shards, most.ranks(), most));
+        }
     }
 
     /** Refuses to replace a B while it may still be read. */

@@ -63,7 +63,11 @@ record Planning(
     }
 
     Plan plan(GatherWriter writer) {
-        return plan(writer, wanted.cut(), lanes(writer));
+        return plan(writer, lanes(writer));
+    }
+
+    Plan plan(GatherWriter writer, int lanes) {
+        return plan(writer, wanted.cut(), lanes);
     }
 
     private Plan plan(GatherWriter writer, Cut rows, int lanes) {

@@ -143,10 +143,33 @@ final class MpiRank {
                         op.callInPlace(View.COMM_ONLY);
                     }
                     check(problem, op.call(problem.shard(fabric.rank())), cut, what + ", " + call);
+                    Shards fewer = fewer(shards, call);
+                    Problem part = problem.first(fewer);
+                    check(
+                            part,
+                            op.call(part.shard(fabric.rank()), fewer),
+                            cut,
+                            what + ", " + call + " of " + fewer);
                 }
             }
         }
         right++;
+    }
+
+    /** A half, a row or a quarter of each shard, or nothing of some. */
+    private static Shards fewer(Shards shards, int call) {
+        long[] rows = new long[shards.ranks()];
+        for (int r = 0; r < rows.length; r++) {
+            long most = shards.rows(r);
+            rows[r] =
+                    switch (call % 4) {
+                        case 0 -> most / 2;
+                        case 1 -> Math.min(1, most);
+                        case 2 -> r % 2 == 0 ? 0 : most;
+                        default -> most / 4;
+                    };
+        }
+        return Shards.of(rows);
     }
 
     private static Problem withOtherA(Problem problem, Arena arena, int number) {
@@ -233,6 +256,15 @@ final class MpiRank {
                     Matrix part = a.block(0, a.rows(), kParts.firstRow(rank), kParts.rows(rank));
                     long row = own.firstDifferentRow(op.call(part).product());
                     require(row < 0, reduction.label() + ", all " + all + ": row " + row);
+                    Shards fewer = fewer(rows, call);
+                    Matrix top = part.rows(0, fewer.totalRows());
+                    Matrix some = whole.rows(0, fewer.totalRows());
+                    own = all ? some : some.rows(fewer.firstRow(rank), fewer.rows(rank));
+                    row = own.firstDifferentRow(op.call(top, fewer).product());
+                    require(
+                            row < 0,
+                            "%s, all %s, of %s: row %d"
+                                    .formatted(reduction.label(), all, fewer, row));
                 }
             }
         }

@@ -70,6 +70,20 @@ record Problem(Shards shards, Matrix a, Matrix b, boolean transposed, DType out,
         return AllGatherMatmul.on(fabric).a(shards, a.dtype()).b(b, transposed).output(out);
     }
 
+    /** The first rows of each shard. */
+    Problem first(Shards fewer) {
+        return new Problem(fewer, first(a, fewer), b, transposed, out, first(unfused, fewer));
+    }
+
+    private Matrix first(Matrix of, Shards fewer) {
+        Matrix rows = Matrix.allocate(Arena.ofAuto(), of.dtype(), fewer.totalRows(), of.cols());
+        for (int r = 0; r < fewer.ranks(); r++) {
+            Matrix part = of.rows(shards.firstRow(r), fewer.rows(r));
+            rows.rows(fewer.firstRow(r), fewer.rows(r)).copyFrom(part);
+        }
+        return rows;
+    }
+
     Matrix shard(int rank) {
         return a.rows(shards.firstRow(rank), shards.rows(rank));
     }

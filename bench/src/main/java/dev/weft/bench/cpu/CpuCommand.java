@@ -71,6 +71,7 @@ public final class CpuCommand extends DeviceBench {
                 new MpiCase(MpiCase.FUSED),
                 new GatherCase(),
                 new OverlapCase(),
+                new RowsCase(),
                 new MpiCase(MpiCase.REDUCE),
                 new LabCase(),
                 new StartupCase());

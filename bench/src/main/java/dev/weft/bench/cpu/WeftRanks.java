@@ -25,14 +25,20 @@ import java.util.function.UnaryOperator;
  */
 final class WeftRanks implements AutoCloseable {
 
+    /** Calls use two places for A in turn. */
+    private static final int PLACES = 2;
+
     private final World world;
     private final List<Operator<Matrix>> operators;
     private final BiFunction<Matrix, Integer, Matrix> parts;
+    private final BiFunction<Matrix, Integer, Matrix> inputs;
 
     private WeftRanks(
             int ranks,
             World.Function<Operator<Matrix>> prepared,
+            BiFunction<Matrix, Integer, Matrix> inputs,
             BiFunction<Matrix, Integer, Matrix> parts) {
+        this.inputs = inputs;
         this.parts = parts;
         this.world = World.threads(ranks);
         try {
@@ -63,6 +69,7 @@ final class WeftRanks implements AutoCloseable {
                                     .pinWorkers();
                     return inPlace(more.apply(builder).prepare(), part(a, shards, fabric.rank()));
                 },
+                (matrix, rank) -> part(matrix, Shards.even(matrix.rows(), ranks), rank),
                 (matrix, rank) -> matrix);
     }
 
@@ -77,6 +84,7 @@ final class WeftRanks implements AutoCloseable {
         return new WeftRanks(
                 ranks,
                 fabric -> reducing(fabric, operands, all, order),
+                (matrix, rank) -> ofK(matrix, ranks, rank),
                 (matrix, rank) -> all ? matrix : part(matrix, rows, rank));
     }
 
@@ -86,7 +94,7 @@ final class WeftRanks implements AutoCloseable {
         int rank = fabric.rank();
         Shards rows = Shards.even(a.rows(), fabric.size());
         Shards kParts = Shards.even(a.cols(), fabric.size());
-        Matrix own = a.block(0, a.rows(), kParts.firstRow(rank), kParts.rows(rank));
+        Matrix own = ofK(a, fabric.size(), rank);
         var builder = all ? MatmulAllReduce.on(fabric) : MatmulReduceScatter.on(fabric);
         return inPlace(
                 builder.a(rows, kParts, a.dtype())
@@ -101,15 +109,25 @@ final class WeftRanks implements AutoCloseable {
     /** From now on every call finds its input in place. */
     private static Operator<Matrix> inPlace(Operator<Matrix> operator, Matrix input) {
         // One call for each of the two places that it may lie in.
-        for (int place = 0; place < 2; place++) {
+        for (int place = 0; place < PLACES; place++) {
             operator.nextShard().copyFrom(input);
             operator.callInPlace(View.PIPELINED);
         }
         return operator;
     }
 
+    /** A rank's even part of K. */
+    private static Matrix ofK(Matrix a, int ranks, int rank) {
+        Shards kParts = Shards.even(a.cols(), ranks);
+        return a.block(0, a.rows(), kParts.firstRow(rank), kParts.rows(rank));
+    }
+
     private static Matrix part(Matrix matrix, Shards rows, int rank) {
         return matrix.rows(rows.firstRow(rank), rows.rows(rank));
+    }
+
+    int size() {
+        return operators.size();
     }
 
     /** The name of the plan that they have chosen. */
@@ -122,15 +140,33 @@ final class WeftRanks implements AutoCloseable {
         return operators.getFirst().lastResult().product();
     }
 
+    /** From now on calls of as many rows as {@code a} has, evenly spread, find these in place. */
+    void place(Matrix a) {
+        Shards rows = Shards.even(a.rows(), operators.size());
+        world.run(
+                fabric -> {
+                    Operator<Matrix> own = operators.get(fabric.rank());
+                    for (int place = 0; place < PLACES; place++) {
+                        own.nextShard(rows).copyFrom(inputs.apply(a, fabric.rank()));
+                        own.callInPlace(View.PIPELINED, rows);
+                    }
+                });
+    }
+
     /** One call on all ranks; the time of the slowest. */
     long takeNs(View view) {
+        return takeNs(view, operators.getFirst().mostRows());
+    }
+
+    /** One call of these rows on all ranks; the time of the slowest. */
+    long takeNs(View view, Shards rows) {
         return world
                 .call(
                         fabric -> {
                             Operator<Matrix> own = operators.get(fabric.rank());
                             fabric.barrier();
                             long startNs = System.nanoTime();
-                            own.callInPlace(view);
+                            own.callInPlace(view, rows);
                             return System.nanoTime() - startNs;
                         })
                 .stream()

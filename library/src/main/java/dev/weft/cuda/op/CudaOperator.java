@@ -163,7 +163,8 @@ abstract sealed class CudaOperator extends Operator<DeviceMatrix>
     }
 
     @Override
-    public final DeviceMatrix nextShard() {
+    public final DeviceMatrix nextShard(Shards shards) {
+        checkWhole(shards);
         checkUsable();
         gpu.bind();
         if (linked != null) {
@@ -179,13 +180,22 @@ abstract sealed class CudaOperator extends Operator<DeviceMatrix>
 
     /** Queues a call on a stream of the operator's own: see the other {@code start}. */
     @Override
-    public final PendingCall<DeviceMatrix> start(DeviceMatrix shard) {
+    public final PendingCall<DeviceMatrix> start(DeviceMatrix shard, Shards shards) {
+        checkWhole(shards);
         return start(shard, ownStream, View.PIPELINED);
     }
 
     @Override
-    public final Result<DeviceMatrix> callInPlace(View view) {
-        return start(nextShard(), ownStream, view).await();
+    public final Result<DeviceMatrix> callInPlace(View view, Shards shards) {
+        return start(nextShard(shards), ownStream, view).await();
+    }
+
+    private void checkWhole(Shards shards) {
+        if (!shards.equals(mostRows())) {
+            throw new UnsupportedOperationException(
+                    "a call of shards %s on a GPU: expected %s, the rows that it was prepared for"
+                            .formatted(shards, mostRows()));
+        }
     }
 
     /**

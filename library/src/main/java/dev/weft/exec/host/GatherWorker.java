@@ -28,7 +28,6 @@ final class GatherWorker extends Worker {
         this.rows = new long[shards.ranks()];
         this.starts = new Need[shards.ranks()];
         for (int r = 0; r < starts.length; r++) {
-            rows[r] = shards.rows(r);
             starts[r] = call.steps.shard(r);
         }
     }
@@ -43,6 +42,9 @@ final class GatherWorker extends Worker {
         // A rank that has started the call will also gather, whatever else it still waits for.
         for (Need need : starts) {
             call.await(need);
+        }
+        for (int r = 0; r < rows.length; r++) {
+            rows[r] = call.rows.shards().rows(r);
         }
         call.memory.gather(gather, buffer, rows, call.number);
         long all = 0;

@@ -9,6 +9,7 @@ import dev.weft.fabric.transport.Transport;
 import dev.weft.gemm.Gemm;
 import dev.weft.gemm.PackedB;
 import dev.weft.plan.Chunks;
+import dev.weft.plan.Shards;
 import dev.weft.plan.step.Step;
 import dev.weft.plan.step.StepPlan;
 import dev.weft.tensor.DType;
@@ -18,8 +19,10 @@ import dev.weft.trace.Timeline;
 import dev.weft.trace.View;
 import java.lang.foreign.Arena;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.TreeMap;
 import java.util.function.Consumer;
 import java.util.function.IntConsumer;
@@ -46,10 +49,24 @@ public final class HostExecutor implements AutoCloseable {
     private final List<MultiplierWorker.Shared> programs = new ArrayList<>();
     private final RowGather gather;
     private final List<SpanLog> logs = new ArrayList<>();
+    private final Runnable[] tasks;
+    private final Runnable awaited;
     private final Team team;
-    private final Need[] starts;
+    private final boolean ownsTeam;
+    private final StartWord start;
     private final int workers;
-    private final boolean ownsAll;
+    private final int aIn;
+
+    /** By copy: A of the next call, for the latest rows. */
+    private final Matrix[] places = new Matrix[COPIES];
+
+    private int placesVersion = -1;
+
+    /** Likewise gathered A of the latest call. */
+    private final List<Optional<Matrix>> gathered =
+            new ArrayList<>(Collections.nCopies(COPIES, Optional.empty()));
+
+    private int gatheredVersion = -1;
     private final Order order;
 
     /** Whether a join divides transfers and products. */
@@ -69,6 +86,8 @@ public final class HostExecutor implements AutoCloseable {
      * @param scaling the scaling of an A of 8 bits; else null
      * @param aIn the buffer that A is part of, -1 if it has its own memory; so that a gather need
      *     not copy it there
+     * @param gathered the buffer of gathered A, if the caller gets it with shards one below the
+     *     other; else -1
      * @param columnParts how many pieces a product is cut into by columns for the threads
      * @param gather the transport's own all-gather, if it replaces the copies; else null
      * @param pinning what a thread that multiplies does first, with its number
@@ -84,6 +103,7 @@ public final class HostExecutor implements AutoCloseable {
             List<Product> results,
             PreparedEpilogue epilogue,
             int aIn,
+            int gathered,
             int workers,
             int columnParts,
             RowGather gather,
@@ -92,9 +112,11 @@ public final class HostExecutor implements AutoCloseable {
     /**
      * Collective.
      *
+     * @param first runs the operator's first plan, and has the start word and the threads that all
+     *     plans use; null if this is the first one
      * @param onError gets what a worker throws, on its thread
      */
-    public HostExecutor(Work work, Arena arena, Consumer<Throwable> onError) {
+    public HostExecutor(Work work, HostExecutor first, Arena arena, Consumer<Throwable> onError) {
         this.fabric = work.fabric();
         this.plan = work.plans().get(fabric.rank());
         this.gather = work.gather();
@@ -107,15 +129,23 @@ public final class HostExecutor implements AutoCloseable {
         try {
             RowNames names = new RowNames(work.chunks());
             boolean imminent = work.results().isEmpty();
+            this.start = first == null ? new StartWord(fabric, memory.region()) : first.start;
             this.steps = new RankSteps(fabric, plan, memory, names, imminent, false);
-            this.call = new HostCall(fabric, memory, steps, names);
-            this.ownsAll = place != null;
+            this.aIn = work.aIn();
+            long rows = work.chunks().shards().totalRows();
+            this.call =
+                    new HostCall(
+                            fabric,
+                            memory,
+                            steps,
+                            names,
+                            this.start.region(),
+                            new HostCall.Compact(
+                                    plan.buffers().get(StepPlan.A).rows() == rows,
+                                    aIn,
+                                    plan.buffers().get(StepPlan.C).rows() == rows,
+                                    gather == null ? work.gathered() : StepPlan.C + 1));
             this.order = order(plan, work.plans());
-            this.starts = new Need[fabric.size()];
-            for (int r = 0; r < starts.length; r++) {
-                Awaited start = Awaited.of(Awaited.START, r).within(1);
-                starts[r] = new Need(r, StepMemory.START_AT, 1, 0, start);
-            }
             List<Worker> all = new ArrayList<>();
             if (gather != null) {
                 all.add(new GatherWorker(gather, StepPlan.C + 1, work.chunks().shards(), call));
@@ -134,14 +164,19 @@ public final class HostExecutor implements AutoCloseable {
             logs.add(staging);
             all.forEach(worker -> logs.add(worker.log()));
             // A gather is too short to hand to another thread: its caller only waits for it anyway.
-            Runnable awaited = work.results().isEmpty() ? all.removeLast() : null;
+            this.awaited = work.results().isEmpty() ? all.removeLast() : null;
+            this.tasks = all.toArray(Runnable[]::new);
+            this.ownsTeam = first == null;
             this.team =
-                    new Team(
-                            "weft-" + fabric.worldRank(fabric.rank()),
-                            all.toArray(Runnable[]::new),
-                            awaited,
-                            task -> pin(task, work.pinning()),
-                            onError);
+                    ownsTeam
+                            ? new Team(
+                                    "weft-" + fabric.worldRank(fabric.rank()),
+                                    tasks,
+                                    awaited,
+                                    task -> pin(task, work.pinning()),
+                                    onError)
+                            : first.team;
+            team.addThreadsFor(tasks);
         } catch (RuntimeException | Error e) {
             memory.close();
             throw e;
@@ -164,7 +199,7 @@ public final class HostExecutor implements AutoCloseable {
 
         @Override
         public int number() {
-            return call.number;
+            return call.operatorCall;
         }
 
         @Override
@@ -174,7 +209,7 @@ public final class HostExecutor implements AutoCloseable {
 
         @Override
         public boolean isStarted(int rank, int number) {
-            return fabric.reached(memory.region(), rank, StepMemory.START_AT, number);
+            return start.isStarted(rank, number);
         }
 
         @Override
@@ -267,15 +302,33 @@ public final class HostExecutor implements AutoCloseable {
         return workers;
     }
 
+    /** The most rows that a call can have. */
+    public Shards most() {
+        return call.names.chunks().shards();
+    }
+
     /**
      * The next call's A, once peers have started this rank's latest call: only then does none of
      * them read what was there two calls before.
+     *
+     * @param latest the number of the operator's latest call
+     * @param shards the rows of the next call
      */
-    public Matrix awaitNextA() {
-        for (Need start : starts) {
-            fabric.await(memory.region(), start.home(), start.at(), call.number, start.what());
+    public Matrix awaitNextA(int latest, Shards shards) {
+        start.await(latest);
+        call.rows.set(shards);
+        if (placesVersion != call.rows.version()) {
+            placesVersion = call.rows.version();
+            int rank = plan.rank();
+            long rows = rows(StepPlan.A, shards);
+            for (int copy = 0; copy < COPIES; copy++) {
+                places[copy] =
+                        aIn < 0
+                                ? memory.matrix(rank, StepPlan.A, copy).rows(0, rows)
+                                : memory.matrix(rank, aIn, copy).rows(shards.firstRow(rank), rows);
+            }
         }
-        return memory.matrix(plan.rank(), StepPlan.A, call.number + 1);
+        return places[StepMemory.copy(call.number + 1)];
     }
 
     /**
@@ -284,11 +337,11 @@ public final class HostExecutor implements AutoCloseable {
      *
      * @param a null if the caller has written it to {@link #awaitNextA}
      */
-    public void stage(Matrix a) {
+    public void stage(Matrix a, int latest, Shards shards) {
         call.startNs = System.nanoTime();
         staging.clear();
-        Matrix place = awaitNextA();
-        boolean copies = plan.buffers().get(StepPlan.A).open() || ownsAll;
+        Matrix place = awaitNextA(latest, shards);
+        boolean copies = plan.buffers().get(StepPlan.A).open() || aIn >= 0;
         if (a != null && copies && a.data().address() != place.data().address()) {
             place.copyFrom(a);
             int rank = plan.rank();
@@ -298,8 +351,9 @@ public final class HostExecutor implements AutoCloseable {
     }
 
     /** Starts a call whose A was staged. */
-    public void start(int number, View view) {
-        call.number = number;
+    public void start(int operatorCall, View view) {
+        int number = ++call.number;
+        call.operatorCall = operatorCall;
         call.view = view;
         call.gatheredNs = 0;
         programs.forEach(MultiplierWorker.Shared::begin);
@@ -307,15 +361,13 @@ public final class HostExecutor implements AutoCloseable {
         for (int i = 0; i < joins.size(); i++) {
             joins.get(i).reset();
         }
-        // Release: pairs with the acquire of peers that read this A, that write to buffers of
-        // which there is one copy, or that are about to reuse the other copy.
-        fabric.publish(memory.region(), StepMemory.START_AT, number);
+        start.publish(operatorCall, call.rows.shards());
         if (view != View.COMPUTE_ONLY) {
             for (int i = 0; i < joins.size(); i++) {
                 joins.get(i).start(fabric, memory, number);
             }
         }
-        team.start();
+        team.start(tasks, awaited);
     }
 
     public boolean isDone() {
@@ -342,20 +394,85 @@ public final class HostExecutor implements AutoCloseable {
         return order == Order.PRODUCT_FIRST ? endNs - Math.max(call.startNs, steps.joinedNs()) : 0;
     }
 
-    /** A buffer of a rank in a call, which is reached from here. */
-    public Matrix matrix(int rank, int buffer, int number) {
-        return memory.matrix(rank, buffer, number);
+    /** Gathered A of the latest call, in a buffer of this rank. */
+    public Optional<Matrix> gathered(int buffer) {
+        if (gatheredVersion != call.rows.version()) {
+            gatheredVersion = call.rows.version();
+            for (int copy = 0; copy < COPIES; copy++) {
+                gathered.set(copy, Optional.of(rows(memory.matrix(plan.rank(), buffer, copy))));
+            }
+        }
+        return gathered.get(StepMemory.copy(call.number));
+    }
+
+    /** Gathered A of the latest call on another rank; null if it is not reached from here. */
+    public Matrix gathered(int rank, int buffer) {
+        Matrix all = memory.matrix(rank, buffer, call.number);
+        return all == null ? null : rows(all);
+    }
+
+    /** The rows of the call, one shard below the other or side by side. */
+    private Matrix rows(Matrix all) {
+        Shards shards = call.rows.shards();
+        boolean below = all.rows() == most().totalRows();
+        return call.rows.isWhole()
+                ? all
+                : all.rows(0, below ? shards.totalRows() : shards.maxRows());
+    }
+
+    /** The rows of the latest call in a result of this rank. */
+    public long resultRows() {
+        return resultRows(call.rows.shards());
+    }
+
+    /** The rows of a call in a result of this rank. */
+    public long resultRows(Shards shards) {
+        return rows(StepPlan.C, shards);
+    }
+
+    /** The rows of a call in a matrix of the caller, which has those of this rank or of all. */
+    private long rows(int buffer, Shards shards) {
+        boolean ofAll = plan.buffers().get(buffer).rows() == most().totalRows();
+        return ofAll ? shards.totalRows() : shards.rows(plan.rank());
+    }
+
+    /** Refuses a matrix that is not A of a call of these rows. */
+    public void checkA(Matrix a, Shards shards) {
+        Matrix place = memory.matrix(plan.rank(), StepPlan.A, 0);
+        long rows = rows(StepPlan.A, shards);
+        if (a.rows() != rows || a.cols() != place.cols() || a.dtype() != place.dtype()) {
+            throw new IllegalArgumentException(
+                    "A of rank %d is %s: expected %s"
+                            .formatted(
+                                    fabric.worldRank(plan.rank()),
+                                    a.describe(),
+                                    place.rows(0, rows).describe()));
+        }
+    }
+
+    /**
+     * Refuses the latest call if a peer has started it with other rows. Waits for those that have
+     * not started it yet.
+     */
+    public void checkRows() {
+        start.await(call.operatorCall);
+        checkRowsSoFar();
+    }
+
+    /** As {@link #checkRows}, for the peers that have started the call. */
+    public void checkRowsSoFar() {
+        start.check(call.operatorCall, call.rows.shards());
     }
 
     /** Lets peers read the results of a call. Release: pairs with {@link #awaitEnd}. */
-    public void publishEnd(int number) {
-        fabric.publish(memory.region(), StepMemory.ENDED_AT, number);
+    public void publishEnd() {
+        fabric.publish(start.region(), StepMemory.ENDED_AT, call.operatorCall);
     }
 
-    /** Waits until a peer has published the end of a call. */
-    public void awaitEnd(int rank, int number) {
+    /** Waits until a peer has published the end of the latest call. */
+    public void awaitEnd(int rank) {
         Awaited end = Awaited.of(Awaited.END, rank).within(1);
-        fabric.await(memory.region(), rank, StepMemory.ENDED_AT, number, end);
+        fabric.await(start.region(), rank, StepMemory.ENDED_AT, call.operatorCall, end);
     }
 
     /** What every worker did in the latest call. */
@@ -378,7 +495,9 @@ public final class HostExecutor implements AutoCloseable {
     @Override
     public void close() {
         team.await();
-        team.close();
+        if (ownsTeam) {
+            team.close();
+        }
         movers.forEach(MoverWorker::close);
         if (gather != null) {
             gather.close();

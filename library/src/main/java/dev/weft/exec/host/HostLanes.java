@@ -138,7 +138,7 @@ public final class HostLanes implements AutoCloseable {
 
     /** Starts a call. All ranks have announced it. */
     public void begin(int number) {
-        call.number = number;
+        call.begin(number);
         List<Done.Join> joins = steps.joins();
         for (int i = 0; i < joins.size(); i++) {
             joins.get(i).reset();

@@ -4,6 +4,7 @@ import dev.weft.fabric.FailureReport;
 import dev.weft.fabric.transport.Awaited;
 import dev.weft.fabric.transport.ChunkMover;
 import dev.weft.fabric.transport.Move;
+import dev.weft.plan.step.Part;
 import dev.weft.plan.step.Step;
 import dev.weft.plan.step.StepPlan;
 import dev.weft.trace.Timeline;
@@ -34,6 +35,9 @@ final class MoverWorker extends Worker implements AutoCloseable {
     /** By copy; written by whichever thread sees it end, read once all have ended. */
     private final long[] endNs;
 
+    /** The version of the rows that the moves are for. */
+    private int version;
+
     /** How many copies of the call the mover has been given. */
     private int given;
 
@@ -52,11 +56,41 @@ final class MoverWorker extends Worker implements AutoCloseable {
         for (int i = 0; i < count; i++) {
             Step.Copy copy = lane.copies().get(i);
             values[i] = Math.toIntExact(copy.signal().value());
+        }
+        setMoves();
+        this.mover = call.fabric.mover(this::ended);
+    }
+
+    /** For the rows of the call. A copy of no rows is a move, too: its signal is awaited. */
+    private void setMoves() {
+        version = call.rows.version();
+        for (int i = 0; i < values.length; i++) {
+            Step.Copy copy = lane.copies().get(i);
+            Part from = copy.from();
+            Part to = copy.to();
+            long row = copy.firstRow();
             for (int half = 0; half < StepMemory.COPIES; half++) {
-                moves[half][i] = call.memory.move(copy, half);
+                moves[half][i] =
+                        call.memory.move(
+                                copy,
+                                half,
+                                rows(row, from.rows()),
+                                call.shift(from.rank(), from.buffer(), row),
+                                call.shift(to.rank(), to.buffer(), row));
             }
         }
-        this.mover = call.fabric.mover(this::ended);
+    }
+
+    /** Up to the last row that the call has: there may be gaps between shards. */
+    private long rows(long row, long count) {
+        long rows = 0;
+        for (long done = 0; done < count; ) {
+            long span = call.ofOneShard(row + done, count - done);
+            long has = call.count(row + done, span);
+            rows = has > 0 ? done + has : rows;
+            done += span;
+        }
+        return rows;
     }
 
     @Override
@@ -65,6 +99,9 @@ final class MoverWorker extends Worker implements AutoCloseable {
         given = 0;
         if (call.view == View.COMPUTE_ONLY) {
             return;
+        }
+        if (version != call.rows.version()) {
+            setMoves();
         }
         int copy = StepMemory.copy(call.number);
         int before = (call.number - 1) * call.memory.stride();
@@ -160,7 +197,7 @@ final class MoverWorker extends Worker implements AutoCloseable {
                 to,
                 call.names.chunk(copy.firstRow(), copy.from().firstCol()),
                 call.names.rowOfShard(source, copy.firstRow()),
-                copy.from().rows(),
+                call.count(copy.firstRow(), copy.from().rows()),
                 bytes,
                 from,
                 end);

@@ -209,7 +209,7 @@ final class MultiplierWorker extends Worker {
                 noteGathered();
             }
             if (call.view != View.COMM_ONLY && products.count() > 0) {
-                multiply(product, 0, product.a().rows(), part);
+                multiply(product, part);
             }
         }
     }
@@ -237,25 +237,55 @@ final class MultiplierWorker extends Worker {
         }
         await(task, task.needs().getFirst(), step.firstRow(), step.from().rows());
         if (call.view == View.PIPELINED) {
-            long start = System.nanoTime();
-            Part from = step.from();
-            Part to = step.to();
-            call.matrix(to.rank(), to.buffer())
-                    .copyBlock(
-                            call.matrix(from.rank(), from.buffer()),
-                            from.firstRow(),
-                            from.firstCol(),
-                            to.firstRow(),
-                            to.firstCol(),
-                            from.rows(),
-                            from.cols());
-            log(Timeline.Kind.COMPUTE, step.firstRow(), from.rows(), from.rank(), start);
+            long all = step.from().rows();
+            for (long done = 0; done < all; ) {
+                long row = step.firstRow() + done;
+                long span = call.ofOneShard(row, all - done);
+                copy(step, done, call.count(row, span));
+                done += span;
+            }
+        }
+    }
+
+    private void copy(Step.Copy step, long first, long rows) {
+        if (rows == 0) {
+            return;
+        }
+        long start = System.nanoTime();
+        Part from = step.from();
+        Part to = step.to();
+        long row = step.firstRow() + first;
+        call.matrix(to.rank(), to.buffer())
+                .copyBlock(
+                        call.matrix(from.rank(), from.buffer()),
+                        from.firstRow() + first + shift(from, row),
+                        from.firstCol(),
+                        to.firstRow() + first + shift(to, row),
+                        to.firstCol(),
+                        rows,
+                        from.cols());
+        log(Timeline.Kind.COMPUTE, row, rows, from.rank(), start);
+    }
+
+    /** How far a row is from where the plan has it. */
+    private long shift(Part part, long row) {
+        return call.shiftInMatrix(part.rank(), part.buffer(), row);
+    }
+
+    /** All of a product's rows, shard by shard. */
+    private void multiply(Step.Multiply product, int part) {
+        long all = product.a().rows();
+        for (long done = 0; done < all; ) {
+            long row = product.firstRow() + done;
+            long span = call.ofOneShard(row, all - done);
+            multiply(product, done, call.count(row, span), part);
+            done += span;
         }
     }
 
     /** Multiplies the rows that have arrived, if the rest is late. */
     private void multiplyAsItArrives(Step.Multiply product, List<Need> needs, int part) {
-        long all = product.a().rows();
+        long all = call.count(product.firstRow(), product.a().rows());
         long done = 0;
         int source = call.names.source(product.firstRow());
         for (int i = 0; i < needs.size(); i++) {
@@ -277,13 +307,17 @@ final class MultiplierWorker extends Worker {
         }
     }
 
-    /** Some rows of a product, in one part of its columns. */
+    /** Some rows of a product, which are of one shard, in one part of its columns. */
     private void multiply(Step.Multiply product, long first, long rows, int part) {
+        if (rows == 0) {
+            return;
+        }
         long start = System.nanoTime();
         Part a = product.a();
         Matrix from = call.matrix(a.rank(), a.buffer());
-        long row = a.firstRow() + first;
-        long into = product.into().firstRow() + first;
+        long planned = product.firstRow() + first;
+        long row = a.firstRow() + first + shift(a, planned);
+        long into = product.into().firstRow() + first + shift(product.into(), planned);
         if (widened == null) {
             multiply(product, from, row, rows, into, part);
         } else {
@@ -305,13 +339,13 @@ final class MultiplierWorker extends Worker {
             long firstCol = products.firstCol(p, part);
             long cols = products.firstCol(p, part + 1) - firstCol;
             if (intoC && finished != null) {
-                Matrix c = products.results().get(p).c(call.number);
+                Matrix c = products.results().get(p).c(call.operatorCall);
                 finished.multiply(p, a, row, rows, firstCol, cols, c, intoRow);
             } else {
                 PackedB b = products.b(of, p);
                 Matrix c =
                         intoC
-                                ? products.results().get(p).c(call.number)
+                                ? products.results().get(p).c(call.operatorCall)
                                 : products.columns(product.into().buffer(), p, call.number);
                 gemm.multiply(
                         a, row, rows, b, firstCol, cols, product.resume(), c, intoRow, scratch);
@@ -377,23 +411,36 @@ final class MultiplierWorker extends Worker {
     }
 
     private void add(Step.Add step) {
+        long all = step.into().rows();
+        for (long done = 0; done < all; ) {
+            long row = step.firstRow() + done;
+            long span = call.ofOneShard(row, all - done);
+            long rows = call.count(row, span);
+            if (rows > 0) {
+                add(step, done, rows, step.into().firstRow() + done + shift(step.into(), row));
+            }
+            done += span;
+        }
+    }
+
+    /** Some rows of sums, which are of one shard. */
+    private void add(Step.Add step, long first, long rows, long intoRow) {
         int count = step.addends().size();
         boolean intoC = step.into().buffer() == StepPlan.C;
         if (intoC && count == 1) {
             Part only = step.addends().getFirst();
-            finish(only.buffer(), only.firstRow(), step.into().rows(), step.into().firstRow());
+            finish(only.buffer(), only.firstRow() + first, rows, intoRow);
             return;
         }
         for (int i = 0; i < count; i++) {
             Part addend = step.addends().get(i);
             addends[i] = call.matrix(addend.rank(), addend.buffer());
-            addendRows[i] = addend.firstRow();
+            addendRows[i] = addend.firstRow() + first;
         }
-        long rows = step.into().rows();
         if (!intoC) {
             Matrix into = call.matrix(step.into().rank(), step.into().buffer());
             for (long row = 0; row < rows; row++) {
-                sums.add(addends, addendRows, count, row, into, step.into().firstRow() + row);
+                sums.add(addends, addendRows, count, row, into, intoRow + row);
             }
             return;
         }
@@ -402,7 +449,7 @@ final class MultiplierWorker extends Worker {
             for (long row = 0; row < height; row++) {
                 sums.add(addends, addendRows, count, done + row, row);
             }
-            finishAdded(height, step.into().firstRow() + done);
+            finishAdded(height, intoRow + done);
         }
     }
 
@@ -425,7 +472,7 @@ final class MultiplierWorker extends Worker {
     }
 
     private void apply(int i, Matrix of, Matrix second, long row, long rows, long resultRow) {
-        Matrix c = products.results().get(i).c(call.number);
+        Matrix c = products.results().get(i).c(call.operatorCall);
         epilogue.apply(i, of, second, row, rows, 0, c.cols(), c, resultRow);
     }
 

@@ -22,7 +22,6 @@ public final class PreparedEpilogue {
     private final EpilogueSteps steps;
     private final Kind[] kinds;
     private final float[][] biases;
-    private final long rows;
     private Matrix residual;
 
     /**
@@ -34,23 +33,26 @@ public final class PreparedEpilogue {
         this.steps = steps;
         this.kinds = steps.kinds().toArray(Kind[]::new);
         this.biases = steps.biases().toArray(float[][]::new);
-        this.rows = rows;
-        begin();
+        begin(rows);
     }
 
-    /** Gets the residual of the call that is about to start, and refuses a wrong one. */
-    public void begin() {
+    /**
+     * Gets the residual of the call that is about to start, and refuses a wrong one.
+     *
+     * @param rows the result's rows on this rank
+     */
+    public void begin(long rows) {
         if (steps.residuals() == null) {
             return;
         }
         Object next = steps.residuals().get();
-        if (next == null || next != residual) {
-            residual = checked(next);
+        if (next == null || next != residual || residual.rows() != rows) {
+            residual = checked(next, rows);
         }
     }
 
     /** The matrix, if it is [rows, columns] and workers can read it. */
-    private Matrix checked(Object next) {
+    private Matrix checked(Object next, long rows) {
         if (next instanceof Matrix matrix
                 && matrix.rows() == rows
                 && matrix.cols() == steps.cols()

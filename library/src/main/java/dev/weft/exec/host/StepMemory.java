@@ -91,10 +91,11 @@ final class StepMemory implements AutoCloseable {
             words = Math.max(words, signal.word() + 1);
             most = Math.max(most, Math.toIntExact(signal.value()));
         }
-        this.stride = (int) most(most);
-        this.buffersAt = toPage(wordAt((int) most(words)));
+        long[][] sizes = fabric.exchange(new long[] {most, words, plan.buffers().size()});
+        this.stride = most(sizes[0]);
+        this.buffersAt = toPage(wordAt(most(sizes[1])));
         long next = buffersAt;
-        int buffers = (int) most(plan.buffers().size());
+        int buffers = most(sizes[2]);
         long[] own = new long[buffers];
         long[] ownCopy = new long[buffers];
         for (int b = 0; b < plan.buffers().size(); b++) {
@@ -112,18 +113,23 @@ final class StepMemory implements AutoCloseable {
             own[StepPlan.A] = own[place.buffer()] + place.row() * pitch(holder);
             ownCopy[StepPlan.A] = ownCopy[place.buffer()];
         }
-        this.at = exchanged(own);
-        this.copyBytes = exchanged(ownCopy);
         long[] rows = new long[buffers];
         long[] pitches = new long[buffers];
         for (int b = 0; b < plan.buffers().size(); b++) {
             rows[b] = isInRegion(b) ? plan.buffers().get(b).rows() : 0;
             pitches[b] = pitch(plan.buffers().get(b));
         }
-        this.pitchBytes = exchanged(pitches);
+        long[][] all =
+                fabric.exchange(
+                        Stream.of(own, ownCopy, pitches, rows)
+                                .flatMapToLong(Arrays::stream)
+                                .toArray());
+        this.at = Arrays.copyOfRange(all, 0, buffers);
+        this.copyBytes = Arrays.copyOfRange(all, buffers, 2 * buffers);
+        this.pitchBytes = Arrays.copyOfRange(all, 2 * buffers, 3 * buffers);
         this.region = fabric.allocate(next);
         try {
-            view(exchanged(rows), arena);
+            view(Arrays.copyOfRange(all, 3 * buffers, all.length), arena);
         } catch (RuntimeException | Error e) {
             region.close();
             throw e;
@@ -140,12 +146,8 @@ final class StepMemory implements AutoCloseable {
                                         step.waits().stream(), Stream.ofNullable(step.signal())));
     }
 
-    private long most(long value) {
-        return Arrays.stream(fabric.exchange(value)).max().orElseThrow();
-    }
-
-    private long[][] exchanged(long[] own) {
-        return Arrays.stream(own).mapToObj(fabric::exchange).toArray(long[][]::new);
+    private static int most(long[] values) {
+        return Math.toIntExact(Arrays.stream(values).max().orElseThrow());
     }
 
     /** Whether other ranks reach a buffer of this rank. */
@@ -257,8 +259,14 @@ final class StepMemory implements AutoCloseable {
         return buffer > StepPlan.C && copyBytes[buffer][rank] == 0;
     }
 
-    /** The move of a copy's rectangle in the calls that use {@code copy}, and the word it sets. */
-    Move move(Step.Copy step, int copy) {
+    /**
+     * The move of a copy's rectangle in the calls that use {@code copy}, and the word it sets.
+     *
+     * @param rows how many of its rows are moved
+     * @param fromShift how far they are from the place that the step names
+     * @param toShift likewise where they go
+     */
+    Move move(Step.Copy step, int copy, long rows, long fromShift, long toShift) {
         Part from = step.from();
         Part to = step.to();
         Part own = from.rank() == fabric.rank() ? from : to;
@@ -267,23 +275,23 @@ final class StepMemory implements AutoCloseable {
         return new Move(
                 region,
                 from.rank(),
-                at(from, copy, elementBytes),
+                at(from, fromShift, copy, elementBytes),
                 pitchBytes[from.buffer()][from.rank()],
                 to.rank(),
-                at(to, copy, elementBytes),
+                at(to, toShift, copy, elementBytes),
                 pitchBytes[to.buffer()][to.rank()],
-                from.rows(),
+                rows,
                 from.cols() * elementBytes,
                 word,
                 // A counter must not be set out of order; its lane's mover sees to that.
                 step.signal().value() > 1 || stride > 1 ? word : -1);
     }
 
-    private long at(Part part, int copy, int elementBytes) {
+    private long at(Part part, long shift, int copy, int elementBytes) {
         int b = part.buffer();
         return at[b][part.rank()]
                 + copy * copyBytes[b][part.rank()]
-                + part.firstRow() * pitchBytes[b][part.rank()]
+                + (part.firstRow() + shift) * pitchBytes[b][part.rank()]
                 + part.firstCol() * elementBytes;
     }
 

@@ -1,16 +1,18 @@
 package dev.weft.exec.host;
 
 import dev.weft.process.Uninterruptibly;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
 
 /**
- * A fixed team of threads that runs the same tasks once per round. Starting and ending a round
- * allocates nothing. One thread at a time starts and awaits rounds.
+ * Threads that run tasks in rounds, each of them one task. Starting and ending a round allocates
+ * nothing. One thread at a time starts and awaits rounds.
  *
  * <p>Memory order: what the starter wrote before {@link #start} is visible to the tasks (volatile
- * {@code round}); what the tasks wrote is visible after {@link #await} (volatile {@code finished}).
+ * {@code due}); what the tasks wrote is visible after {@link #await} (volatile {@code finished}).
  * Waiting for the team needs no deadline: each task's waits have one.
  */
 public final class Team implements AutoCloseable {
@@ -18,20 +20,20 @@ public final class Team implements AutoCloseable {
     /** Polls before parking; a round often follows the last one closely. */
     private static final int SPINS = 100;
 
-    private final Thread[] threads;
-
-    /** The task that the thread that awaits a round runs itself, or null. */
-    private final Runnable awaited;
-
-    private final AtomicInteger running = new AtomicInteger();
+    private final String name;
+    private final Consumer<Runnable> first;
     private final Consumer<Throwable> onError;
+    private final List<Member> members = new ArrayList<>();
+    private final Runnable[] tasks;
+    private final Runnable awaited;
+    private final AtomicInteger running = new AtomicInteger();
     private volatile int round;
     private volatile int finished;
     private volatile Thread awaiting;
     private volatile boolean closed;
 
-    /** Whether the round's {@link #awaited} is still to be run. */
-    private boolean isDue;
+    /** What the thread that awaits the round is still to run; null if nothing. */
+    private Runnable own;
 
     /** One thread per task. */
     public Team(
@@ -42,9 +44,10 @@ public final class Team implements AutoCloseable {
     /**
      * One thread per task, except for {@code awaited}.
      *
+     * @param tasks those of a round that is started without others
      * @param awaited a task that {@link #await} runs, if a round is too short to hand it to a
      *     thread; null for none
-     * @param first what a task's thread does once, before its first round
+     * @param first what a thread does once, before its first task
      * @param onError gets what a task throws, on the task's thread
      */
     public Team(
@@ -53,20 +56,21 @@ public final class Team implements AutoCloseable {
             Runnable awaited,
             Consumer<Runnable> first,
             Consumer<Throwable> onError) {
-        this.onError = onError;
+        this.name = name;
+        this.tasks = tasks;
         this.awaited = awaited;
-        threads = new Thread[tasks.length];
-        for (int i = 0; i < tasks.length; i++) {
-            Runnable task = tasks[i];
-            threads[i] =
-                    Thread.ofPlatform()
-                            .daemon()
-                            .name(name + "-" + task)
-                            .unstarted(() -> rounds(task, first));
-        }
+        this.first = first;
+        this.onError = onError;
+        addThreadsFor(tasks);
+    }
+
+    /** Adds threads, if rounds of these tasks need more. No round may be running. */
+    void addThreadsFor(Runnable[] more) {
         try {
-            for (Thread thread : threads) {
-                thread.start();
+            for (int i = members.size(); i < more.length; i++) {
+                Member member = new Member(name + "-" + more[i]);
+                member.thread.start();
+                members.add(member);
             }
         } catch (Throwable e) {
             // The system is out of threads: those that were started must not wait for ever.
@@ -75,62 +79,90 @@ public final class Team implements AutoCloseable {
         }
     }
 
-    private void rounds(Runnable task, Consumer<Runnable> first) {
-        int seen = 0;
-        try {
-            first.accept(task);
-        } catch (Throwable e) {
-            onError.accept(e);
+    /** A thread, and what it is to run. */
+    private final class Member implements Runnable {
+
+        private final Thread thread;
+        private volatile Runnable due;
+
+        Member(String threadName) {
+            this.thread = Thread.ofPlatform().daemon().name(threadName).unstarted(this);
         }
-        while (awaitRoundAfter(seen)) {
-            seen++;
-            run(task, seen);
+
+        @Override
+        public void run() {
+            boolean begun = false;
+            while (awaitDue()) {
+                Runnable task = due;
+                due = null;
+                if (!begun) {
+                    begun = true;
+                    begin(task);
+                }
+                runTask(task);
+            }
+        }
+
+        private void begin(Runnable task) {
+            try {
+                first.accept(task);
+            } catch (Throwable e) {
+                onError.accept(e);
+            }
+        }
+
+        private boolean awaitDue() {
+            for (int spin = 0; due == null; spin++) {
+                if (closed) {
+                    return false;
+                }
+                if (spin < SPINS) {
+                    Thread.onSpinWait();
+                } else {
+                    LockSupport.park(Team.this);
+                }
+            }
+            return true;
         }
     }
 
-    private void run(Runnable task, int of) {
+    private void runTask(Runnable task) {
         try {
             task.run();
         } catch (Throwable e) {
             onError.accept(e);
         } finally {
             // Always: the thread that awaits the round has no deadline.
-            ended(of);
+            ended();
         }
     }
 
-    private void ended(int seen) {
+    private void ended() {
+        int current = round;
         if (running.decrementAndGet() == 0) {
-            finished = seen;
+            finished = current;
             LockSupport.unpark(awaiting);
         }
     }
 
-    private boolean awaitRoundAfter(int seen) {
-        for (int spin = 0; round == seen; spin++) {
-            if (closed) {
-                return false;
-            }
-            if (spin < SPINS) {
-                Thread.onSpinWait();
-            } else {
-                LockSupport.park(this);
-            }
-        }
-        return true;
+    public void start() {
+        start(tasks, awaited);
     }
 
-    public void start() {
-        running.set(threads.length + (awaited == null ? 0 : 1));
-        isDue = awaited != null;
+    /** Starts a round of other tasks, for which there are threads. */
+    void start(Runnable[] others, Runnable ofAwaiter) {
+        running.set(others.length + (ofAwaiter == null ? 0 : 1));
+        own = ofAwaiter;
         awaiting = Thread.currentThread();
         round++;
-        if (threads.length == 0 && awaited == null) {
+        if (others.length == 0 && ofAwaiter == null) {
             // A rank may have nothing to do.
             finished = round;
         }
-        for (Thread thread : threads) {
-            LockSupport.unpark(thread);
+        for (int i = 0; i < others.length; i++) {
+            Member member = members.get(i);
+            member.due = others[i];
+            LockSupport.unpark(member.thread);
         }
     }
 
@@ -141,9 +173,10 @@ public final class Team implements AutoCloseable {
     /** Waits for the end of the round. May be called from another thread than {@link #start}. */
     public void await() {
         awaiting = Thread.currentThread();
-        if (isDue) {
-            isDue = false;
-            run(awaited, round);
+        if (own != null) {
+            Runnable task = own;
+            own = null;
+            runTask(task);
         }
         boolean interrupted = false;
         while (!isDone()) {
@@ -160,6 +193,7 @@ public final class Team implements AutoCloseable {
     @Override
     public void close() {
         closed = true;
+        Thread[] threads = members.stream().map(member -> member.thread).toArray(Thread[]::new);
         for (Thread thread : threads) {
             LockSupport.unpark(thread);
         }

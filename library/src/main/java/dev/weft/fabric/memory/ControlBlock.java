@@ -15,7 +15,7 @@ import java.nio.charset.StandardCharsets;
  * byte   16   16 bytes  run token, zero if ranks join without a starter
  * byte   32    8 bytes  build id; zero, like the token, between threads and under MPI
  * byte  128    4 bytes  barriers and exchanges that the owner has entered
- * byte  256   16 bytes  exchanged values of even and odd exchanges
+ * byte  256  128 bytes  exchanged values, 8 of even and 8 of odd exchanges
  * byte  384    4 bytes  state: 0 absent, 1 present, 2 left, 3 failed
  * byte  388    4 bytes  the rank that caused the failure; written before state becomes 3
  * byte  512    8 bytes  work done: grows with each transfer and block (heartbeat; the owner's threads add)
@@ -27,7 +27,7 @@ import java.nio.charset.StandardCharsets;
 public final class ControlBlock {
 
     public static final long BYTES = 1536;
-    public static final int VERSION = 2;
+    public static final int VERSION = 3;
 
     static final int PRESENT = 1;
     public static final int LEFT = 2;
@@ -40,6 +40,7 @@ public final class ControlBlock {
     static final long BUILD_AT = 32;
     static final long ENTERED_AT = 128;
     static final long EXCHANGED_AT = 256;
+    static final int EXCHANGED_VALUES = 8;
     static final long STATE_AT = 384;
     static final long CAUSE_AT = 388;
     static final long WORK_AT = 512;

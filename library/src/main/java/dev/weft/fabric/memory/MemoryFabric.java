@@ -201,22 +201,34 @@ public abstract class MemoryFabric implements Transport, World.Rank {
         return allocateParts(name, Math.addExact(bytes, MemoryRegion.HEADER_BYTES)).named(name);
     }
 
+    @Override
+    public final long[] exchange(long value) {
+        return exchange(new long[] {value})[0];
+    }
+
     /**
-     * Even and odd exchanges use different words: a fast rank may write the next exchange's value
+     * Even and odd exchanges use different words: a fast rank may write the next exchange's values
      * while a slow one still reads this one's. It cannot be two ahead, because there is a barrier
      * in between.
      */
     @Override
-    public final long[] exchange(long value) {
-        long offset = ControlBlock.EXCHANGED_AT + (collectives & 1) * (long) Long.BYTES;
-        control.part(rank).set(ValueLayout.JAVA_LONG, offset, value);
-        sendValue(control, offset, value);
-        barrier();
-        long[] values = new long[size()];
-        for (int r = 0; r < values.length; r++) {
-            values[r] = control.words(r).get(ValueLayout.JAVA_LONG, offset);
+    public final long[][] exchange(long[] values) {
+        long[][] all = new long[values.length][size()];
+        int most = ControlBlock.EXCHANGED_VALUES;
+        for (int first = 0; first < values.length; first += most) {
+            int end = Math.min(first + most, values.length);
+            long at = ControlBlock.EXCHANGED_AT + (collectives & 1) * (long) Long.BYTES * most;
+            for (int i = first; i < end; i++) {
+                publishValue(control, at + (long) Long.BYTES * (i - first), values[i]);
+            }
+            barrier();
+            for (int i = first; i < end; i++) {
+                for (int r = 0; r < size(); r++) {
+                    all[i][r] = value(control, r, at + (long) Long.BYTES * (i - first));
+                }
+            }
         }
-        return values;
+        return all;
     }
 
     @Override
@@ -247,6 +259,18 @@ public abstract class MemoryFabric implements Transport, World.Rank {
         MemoryRegion memory = (MemoryRegion) region;
         store(memory, rank, offset, value);
         sendPublished(memory, offset, value);
+    }
+
+    @Override
+    public final void publishValue(Region region, long offset, long value) {
+        MemoryRegion memory = (MemoryRegion) region;
+        memory.part(rank).set(ValueLayout.JAVA_LONG, offset, value);
+        sendValue(memory, offset, value);
+    }
+
+    @Override
+    public final long value(Region region, int home, long offset) {
+        return ((MemoryRegion) region).words(home).get(ValueLayout.JAVA_LONG, offset);
     }
 
     /** Sets a word of a mapped part or of a mirror, and wakes the threads that wait for it. */

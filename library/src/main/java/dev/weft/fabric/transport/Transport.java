@@ -37,6 +37,9 @@ public interface Transport extends Fabric {
     /** How this rank shares cores with others. */
     CoreShare cores();
 
+    /** Collective: several values of each rank at once, by value and rank. */
+    long[][] exchange(long[] values);
+
     /**
      * Collective: a region, zeroed, with {@code bytes} for this rank's part; other ranks may ask
      * for other sizes. Its memory is reserved here, so that using it later cannot fail.
@@ -62,6 +65,15 @@ public interface Transport extends Fabric {
      * for. It is within the part's first {@link Region#WORDS_BYTES} bytes.
      */
     void publish(Region region, long offset, int value);
+
+    /**
+     * Sets 8 bytes of this rank's own part, within the same first bytes, for ranks on all hosts to
+     * read once they have seen a word that was published later.
+     */
+    void publishValue(Region region, long offset, long value);
+
+    /** What {@code home} has published by {@link #publishValue}. */
+    long value(Region region, int home, long offset);
 
     /**
      * Waits until the word at {@code offset} of {@code home}'s part is {@code value} or past it;

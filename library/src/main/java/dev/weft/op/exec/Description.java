@@ -88,6 +88,25 @@ public record Description(
         features = Collections.unmodifiableSet(all);
     }
 
+    /** The same for fewer rows, cut anew. */
+    public Description with(Shards fewer) {
+        return new Description(
+                fewer,
+                aType,
+                scaling,
+                k,
+                outType,
+                columns,
+                algorithm,
+                null,
+                engine,
+                cut,
+                computeWorkers,
+                commWorkers,
+                features,
+                sums);
+    }
+
     /** How rows are gathered. */
     public GatherWriter gather() {
         return (GatherWriter) algorithm;

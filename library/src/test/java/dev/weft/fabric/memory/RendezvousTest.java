@@ -160,7 +160,7 @@ class RendezvousTest {
                             file.set(ValueLayout.JAVA_INT, at + ControlBlock.VERSION_AT, 77);
                         },
                         whole);
-        assertTrue(version.endsWith("has layout version 77, this Weft has 2"), version);
+        assertTrue(version.endsWith("has layout version 77, this Weft has 3"), version);
         String world = refusal(file -> ControlBlock.initialise(file.asSlice(at), 3), whole);
         assertTrue(world.endsWith("expects 3 ranks, this rank 2"), world);
     }

@@ -102,7 +102,7 @@ public class StagedGatherStress {
         boolean isRight(int number) {
             int rank = fabric.rank();
             Region region = call.memory.region();
-            call.number = number;
+            call.begin(number);
             call.memory
                     .matrix(rank, StepPlan.A, number)
                     .data()

@@ -129,7 +129,7 @@ public class SumFlagsStress {
         }
 
         void send(int number) {
-            call.number = number;
+            call.begin(number);
             lanes.forEach(MoverWorker::run);
         }
     }
