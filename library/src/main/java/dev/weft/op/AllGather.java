@@ -113,6 +113,11 @@ public final class AllGather<M> implements AutoCloseable {
         return operator.nextShard();
     }
 
+    /** Likewise for a call of fewer rows. */
+    public M nextShard(Shards shards) {
+        return operator.nextShard(shards);
+    }
+
     /** Gathers. The result is valid until the next call starts. */
     public M call(M shard) {
         return operator.call(shard).gathered().orElseThrow();

@@ -47,7 +47,9 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
     private boolean pinned;
     private int columnParts = COLUMN_PARTS;
 
-    private record RightHandSide(Matrix matrix, boolean transposed, boolean scaled) {}
+    /** A matrix, or weights. */
+    private record RightHandSide(
+            Matrix matrix, boolean transposed, boolean scaled, Weights weights) {}
 
     AllGatherMatmulBuilder(Fabric fabric) {
         super(Objects.requireNonNull(fabric, "fabric").size());
@@ -62,7 +64,7 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
     @Override
     public AllGatherMatmulBuilder b(Matrix b, boolean transposed) {
         checkAccess(b);
-        sides.add(new RightHandSide(b, transposed, false));
+        sides.add(new RightHandSide(b, transposed, false, null));
         return side(b.describe(), b.dtype(), b.rows(), b.cols(), transposed);
     }
 
@@ -72,8 +74,14 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
      */
     public AllGatherMatmulBuilder b(ScaledMatrix b, boolean transposed) {
         Matrix values = b.values();
-        sides.add(new RightHandSide(b.dequantize(Arena.ofAuto()), transposed, true));
+        sides.add(new RightHandSide(b.dequantize(Arena.ofAuto()), transposed, true, null));
         return side(values.describe(), values.dtype(), values.rows(), values.cols(), transposed);
+    }
+
+    /** A right-hand side that other operators may use as well. */
+    public AllGatherMatmulBuilder b(Weights packed) {
+        sides.add(new RightHandSide(null, false, false, packed));
+        return given(packed);
     }
 
     @Override
@@ -152,6 +160,9 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
 
     /** An engine that all ranks' machines can run, if the choice is left to Weft. Collective. */
     private Gemm agreedEngine(Description wanted) {
+        if (!weights().isEmpty()) {
+            return Weights.engine(weights(), fabric, engine(), wanted.aType());
+        }
         String name = wanted.engine() == null ? "auto" : wanted.engine();
         DType aType = multiplied(wanted.aType());
         // One engine for all right-hand sides: it must support the type of each.
@@ -264,6 +275,7 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
                         plan,
                         work(planning, prepared, plan),
                         prepared.packed(),
+                        weights(),
                         wanted.wants(Feature.KEPT) ? GatherRequest.GATHERED : -1,
                         wanted.wants(Feature.SHARED),
                         new OperatorResources(arena, List.copyOf(regions))));
@@ -309,6 +321,7 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
         Agreement agreement = new Agreement(fabric);
         wanted.agree(agreement, fabric);
         steps.agree(agreement);
+        agreement.on("the number of Bs that are weights", weights().size());
         agreement.settle();
     }
 
@@ -316,6 +329,10 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
         SharedB packer = new SharedB(fabric, engine);
         List<SharedB.Packed> all = new ArrayList<>();
         for (RightHandSide side : sides) {
+            if (side.weights() != null) {
+                all.add(side.weights().packed());
+                continue;
+            }
             SharedB.Packed packed = packer.pack(side.matrix(), side.transposed(), arena);
             if (packed.region() != null) {
                 regions.add(packed.region());

@@ -39,6 +39,7 @@ abstract sealed class HostOperator extends Operator<Matrix>
      * The parts of one operator.
      *
      * @param sides this rank's right-hand sides
+     * @param weights those that other operators may use as well
      * @param gathered the buffer that holds gathered A for the caller; -1 if it is not kept
      * @param sharedResults whether peers may read products and gathered A
      * @param resources what is closed with the operator
@@ -47,6 +48,7 @@ abstract sealed class HostOperator extends Operator<Matrix>
             Plan plan,
             HostExecutor.Work work,
             List<SharedB.Packed> sides,
+            List<Weights> weights,
             int gathered,
             boolean sharedResults,
             OperatorResources resources) {
@@ -69,6 +71,7 @@ abstract sealed class HostOperator extends Operator<Matrix>
                 new HostExecutor(parts.work(), null, parts.resources().arena(), this::failed);
         executors.add(executor);
         this.outcome = new Outcome();
+        parts.weights().forEach(weights -> weights.usedBy(this));
     }
 
     /**
@@ -194,8 +197,14 @@ abstract sealed class HostOperator extends Operator<Matrix>
     @Override
     public final void replaceB(int index, Matrix b) {
         checkNotUnderWay();
+        SharedB.Packed side = parts.sides().get(index);
+        if (parts.weights().stream().anyMatch(weights -> weights.packed() == side)) {
+            throw new UnsupportedOperationException(
+                    "B number %d is weights that other operators may use: replace it by Weights.replace"
+                            .formatted(index));
+        }
         try {
-            new SharedB(fabric, parts.work().gemm()).replace(index, parts.sides().get(index), b);
+            new SharedB(fabric, parts.work().gemm()).replace("B number " + index, side, b);
         } catch (IllegalArgumentException | UnsupportedOperationException e) {
             // All ranks refuse alike, and nothing was replaced.
             throw e;
@@ -285,6 +294,7 @@ abstract sealed class HostOperator extends Operator<Matrix>
             return;
         }
         executors.forEach(HostExecutor::close);
+        parts.weights().forEach(weights -> weights.leftBy(this));
         parts.resources().close();
         if (adopted != null) {
             adopted.close();

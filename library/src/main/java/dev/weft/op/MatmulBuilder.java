@@ -35,6 +35,9 @@ public abstract class MatmulBuilder<M, B extends MatmulBuilder<M, B>> {
     /** The shape of one B. */
     record Side(String text, DType dtype, long k, long n) {}
 
+    /** Those Bs that were packed before. */
+    private final List<Weights> weights = new ArrayList<>();
+
     protected MatmulBuilder() {}
 
     protected abstract B self();
@@ -50,13 +53,28 @@ public abstract class MatmulBuilder<M, B extends MatmulBuilder<M, B>> {
     /** Notes the shape of a B that was given. */
     protected final B side(
             String description, DType dtype, long rows, long cols, boolean transposed) {
-        sides.add(
-                new Side(
-                        description + (transposed ? " transposed" : ""),
-                        dtype,
-                        transposed ? cols : rows,
-                        transposed ? rows : cols));
+        sides.add(shape(description, dtype, rows, cols, transposed));
         return self();
+    }
+
+    /** Notes a B that was packed before. */
+    final B given(Weights packed) {
+        sides.add(packed.side());
+        weights.add(packed);
+        return self();
+    }
+
+    static Side shape(String text, DType dtype, long rows, long cols, boolean transposed) {
+        return new Side(
+                text + (transposed ? " transposed" : ""),
+                dtype,
+                transposed ? cols : rows,
+                transposed ? rows : cols);
+    }
+
+    /** In the order in which they were given. */
+    final List<Weights> weights() {
+        return weights;
     }
 
     /** The byte that fills shards in trials: no zero and no NaN in any type. */

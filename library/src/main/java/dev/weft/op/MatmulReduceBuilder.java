@@ -61,7 +61,8 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
 
     private record Key(ReductionWriter algorithm, ReductionRequest request) {}
 
-    private record Given(Matrix matrix, boolean transposed) {}
+    /** A matrix, or weights. */
+    private record Given(Matrix matrix, boolean transposed, Weights weights) {}
 
     MatmulReduceBuilder(Fabric fabric, boolean all, Function<HostOperator.Parts, O> maker) {
         super(Objects.requireNonNull(fabric, "fabric"), fabric.rank(), all);
@@ -77,8 +78,14 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
     @Override
     public MatmulReduceBuilder<O> b(Matrix b, boolean transposed) {
         checkAccess(b);
-        given.add(new Given(b, transposed));
+        given.add(new Given(b, transposed, null));
         return side(b.describe(), b.dtype(), b.rows(), b.cols(), transposed);
+    }
+
+    /** This rank's rows of a right-hand side, which other operators may use as well. */
+    public MatmulReduceBuilder<O> b(Weights packed) {
+        given.add(new Given(null, false, packed));
+        return given(packed);
     }
 
     @Override
@@ -155,8 +162,12 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
      */
     private Gemm agreedEngine(Order wanted) {
         String name = engine() == null ? "auto" : engine();
-        boolean free = gemm() == null && name.equals("auto");
-        Gemm own = gemm() == null ? Gemms.byName(name, aType(), otherType()) : gemm();
+        boolean packed = !weights().isEmpty();
+        boolean free = gemm() == null && name.equals("auto") && !packed;
+        Gemm own =
+                packed
+                        ? Weights.engine(weights(), fabric, engine(), aType())
+                        : gemm() == null ? Gemms.byName(name, aType(), otherType()) : gemm();
         if (wanted == Order.WHOLE && !fits(own.sumQuantum())) {
             if (!free) {
                 throw new IllegalArgumentException(
@@ -171,7 +182,11 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
     /** By rank and right-hand side; includes those of the host's other ranks if {@code shared}. */
     private PackedB[][] packed(Gemm gemm, boolean shared, Arena arena, List<Region> regions) {
         PackedB[][] packed = new PackedB[fabric.size()][0];
-        long[] bytes = sides().stream().mapToLong(s -> gemm.packedBytes(s.k(), s.n())).toArray();
+        long[] bytes = new long[given.size()];
+        for (int i = 0; i < bytes.length; i++) {
+            MatmulBuilder.Side side = sides().get(i);
+            bytes[i] = given.get(i).weights() == null ? gemm.packedBytes(side.k(), side.n()) : 0;
+        }
         Region region = null;
         if (shared) {
             new Agreement(fabric).on("the engine", gemm.name().hashCode()).settle();
@@ -187,6 +202,10 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
             long at = 0;
             for (int i = 0; i < given.size(); i++) {
                 long k = kParts.rows(r);
+                if (given.get(i).weights() != null) {
+                    packed[r][i] = given.get(i).weights().of(r, k);
+                    continue;
+                }
                 long n = sides().get(i).n();
                 long size = gemm.packedBytes(k, n);
                 packed[r][i] =
@@ -214,11 +233,14 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
         return IntStream.range(0, packed.length)
                 .mapToObj(
                         i ->
-                                new SharedB.Packed(
-                                        packed[i],
-                                        null,
-                                        given.get(i).matrix().dtype(),
-                                        given.get(i).transposed()))
+                                given.get(i).weights() != null
+                                        ? given.get(i).weights().packed()
+                                        : new SharedB.Packed(
+                                                packed[i],
+                                                null,
+                                                false,
+                                                given.get(i).matrix().dtype(),
+                                                given.get(i).transposed()))
                 .toList();
     }
 
@@ -393,6 +415,7 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
                             new Plan(writer, request.chunks(), 1, work.plans()),
                             work,
                             sides(common.packed()[fabric.rank()]),
+                            weights(),
                             -1,
                             false,
                             new OperatorResources(arena, List.of())));

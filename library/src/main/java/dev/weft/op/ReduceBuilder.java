@@ -165,7 +165,8 @@ public abstract class ReduceBuilder<M, B extends ReduceBuilder<M, B>> extends Ma
                                 wanted.ordinal())
                         .on("chunk rows", chunkRows())
                         .on("splits per rank", splitsPerRank())
-                        .on("the number of Bs", sides().size());
+                        .on("the number of Bs", sides().size())
+                        .on("the number of Bs that are weights", weights().size());
         epilogueSteps().agree(agreement);
         for (int r = 0; r < fabric.size(); r++) {
             agreement

@@ -10,6 +10,7 @@ import dev.weft.plan.Hosts;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
 
 /**
  * Packs a B. If all ranks of a host give the same B, they share one packed copy in the first one's
@@ -25,34 +26,37 @@ record SharedB(Transport fabric, Gemm gemm) {
     /**
      * A packed B.
      *
-     * @param region null if the copy is this rank's own, in the arena
+     * @param region null if the copy is in an arena
+     * @param shared whether it is one copy for all ranks of the host, in the first one's part
      * @param type the type of the B that was packed; null if it has scales
      */
-    record Packed(PackedB b, Region region, DType type, boolean transposed) {
+    record Packed(PackedB b, Region region, boolean shared, DType type, boolean transposed) {
 
         Packed ofScaled() {
-            return new Packed(b, region, null, transposed);
+            return new Packed(b, region, shared, null, transposed);
         }
 
         /** Refuses a B that cannot replace the packed one. */
-        void check(int index, Matrix other) {
+        void check(String name, Matrix other) {
             if (type == null) {
                 throw new UnsupportedOperationException(
-                        "B number %d has scales and cannot be replaced: expected an operator that is"
-                                        .formatted(index)
-                                + " prepared anew");
+                        "%s has scales and cannot be replaced: expected an operator that is prepared anew"
+                                .formatted(name));
             }
             MatmulBuilder.checkAccess(other);
             long rows = transposed ? b.n() : b.k();
             long cols = transposed ? b.k() : b.n();
             if (other.rows() != rows || other.cols() != cols || other.dtype() != type) {
                 throw new IllegalArgumentException(
-                        "B number %d is to be replaced by %s: expected [%d, %d] %s, as it was given"
-                                .formatted(index, other.describe(), rows, cols, type.label()));
+                        "%s is to be replaced by %s: expected [%d, %d] %s, as it was given"
+                                .formatted(name, other.describe(), rows, cols, type.label()));
             }
         }
     }
 
+    /**
+     * @param arena for a copy of this rank's own; null if peers are to reach it
+     */
     Packed pack(Matrix b, boolean transposed, Arena arena) {
         long k = transposed ? b.cols() : b.rows();
         long n = transposed ? b.rows() : b.cols();
@@ -68,7 +72,7 @@ record SharedB(Transport fabric, Gemm gemm) {
                 if (same(packed.layout())) {
                     fill(packed, b, transposed, fabric.rank() - hostFirst, hostSize);
                     fabric.barrier();
-                    return new Packed(packed, region, b.dtype(), transposed);
+                    return new Packed(packed, region, true, b.dtype(), transposed);
                 }
             } catch (RuntimeException | Error e) {
                 region.close();
@@ -76,9 +80,19 @@ record SharedB(Transport fabric, Gemm gemm) {
             }
             region.close();
         }
-        PackedB own = gemm.packed(k, n, LargePages.allocate(bytes, arena));
-        fill(own, b, transposed, 0, 1);
-        return new Packed(own, null, b.dtype(), transposed);
+        Region region = arena == null ? fabric.allocate(bytes) : null;
+        try {
+            MemorySegment memory =
+                    region == null ? LargePages.allocate(bytes, arena) : region.part(fabric.rank());
+            PackedB own = gemm.packed(k, n, memory);
+            fill(own, b, transposed, 0, 1);
+            return new Packed(own, region, false, b.dtype(), transposed);
+        } catch (RuntimeException | Error e) {
+            if (region != null) {
+                region.close();
+            }
+            throw e;
+        }
     }
 
     /**
@@ -87,11 +101,11 @@ record SharedB(Transport fabric, Gemm gemm) {
      * UnsupportedOperationException}, and nothing is replaced. After any other exception the memory
      * may hold parts of both.
      */
-    void replace(int index, Packed packed, Matrix b) {
-        agree(index, packed, b);
+    void replace(String name, Packed packed, Matrix b) {
+        agree(name, packed, b);
         Hosts hosts = fabric.hosts();
         int host = hosts.hostOf(fabric.rank());
-        boolean shared = packed.region() != null;
+        boolean shared = packed.shared();
         if (shared && !sameOnAHost(b, packed.b().k(), packed.b().n(), packed.transposed())) {
             throw new IllegalArgumentException(
                     "ranks of one host replace the B that they share by different ones: expected"
@@ -105,10 +119,10 @@ record SharedB(Transport fabric, Gemm gemm) {
         fabric.barrier();
     }
 
-    private void agree(int index, Packed packed, Matrix b) {
+    private void agree(String name, Packed packed, Matrix b) {
         RuntimeException refusal = null;
         try {
-            packed.check(index, b);
+            packed.check(name, b);
         } catch (IllegalArgumentException | UnsupportedOperationException e) {
             refusal = e;
         }
@@ -119,8 +133,8 @@ record SharedB(Transport fabric, Gemm gemm) {
         for (int r = 0; r < refusals.length; r++) {
             if (refusals[r] != 0) {
                 throw new IllegalArgumentException(
-                        "rank %d cannot replace its B number %d: expected one that fits on every rank"
-                                .formatted(r, index));
+                        "rank %d cannot replace %s: expected one that fits on every rank"
+                                .formatted(r, name));
             }
         }
     }

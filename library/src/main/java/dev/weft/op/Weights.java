@@ -1,0 +1,202 @@
+package dev.weft.op;
+
+import dev.weft.fabric.Fabric;
+import dev.weft.fabric.transport.Region;
+import dev.weft.fabric.transport.Transport;
+import dev.weft.gemm.Gemm;
+import dev.weft.gemm.Gemms;
+import dev.weft.gemm.PackedB;
+import dev.weft.plan.Hosts;
+import dev.weft.tensor.DType;
+import dev.weft.tensor.Matrix;
+import dev.weft.tensor.ScaledMatrix;
+import java.lang.foreign.Arena;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+
+/**
+ * A right-hand side in host memory that is packed once and used by any number of operators, of
+ * other rows, epilogues, algorithms and kinds. Every rank has its own object; ranks of one host
+ * that give the same matrix share one copy. It must outlive its operators, whose builders take it
+ * as {@code b(weights)}. Used by one thread at a time.
+ *
+ * <p>On a GPU, a {@link dev.weft.cuda.DeviceMatrix} whose rows are aligned to 16 bytes is read
+ * where it is: any number of operators use it without a copy.
+ */
+public final class Weights implements AutoCloseable {
+
+    private final Transport fabric;
+    private final String engine;
+    private final Gemm gemm;
+    private final DType aType;
+    private final SharedB.Packed packed;
+    private final MatmulBuilder.Side side;
+    private final List<HostOperator> users = new ArrayList<>();
+    private boolean closed;
+
+    private Weights(
+            Transport fabric,
+            String engine,
+            DType aType,
+            DType bType,
+            Matrix values,
+            String text,
+            boolean transposed) {
+        this.fabric = fabric;
+        this.engine = engine;
+        this.aType = aType;
+        Gemm own =
+                Gemms.byName(
+                        engine, MatmulBuilder.multiplied(aType), MatmulBuilder.multiplied(bType));
+        this.gemm = AllGatherMatmulBuilder.agreedEngine(fabric, own, engine.equals("auto"));
+        SharedB.Packed all = new SharedB(fabric, gemm).pack(values, transposed, null);
+        this.packed = bType.isScaled() ? all.ofScaled() : all;
+        this.side = MatmulBuilder.shape(text, bType, values.rows(), values.cols(), transposed);
+        // Releases every rank's copy to peers that read it.
+        fabric.barrier();
+    }
+
+    /** Packs [K, N] for an A of the same type, and the engine {@code auto}. Collective. */
+    public static Weights pack(Fabric fabric, Matrix b) {
+        return pack(fabric, b, false, b.dtype(), "auto");
+    }
+
+    /**
+     * Packs [K, N], or [N, K] if {@code transposed}. Collective. The matrix may be freed
+     * afterwards.
+     *
+     * @param aType the type of A in all operators
+     * @param engine that of all operators: see {@link MatmulBuilder#engine(String)}
+     */
+    public static Weights pack(
+            Fabric fabric, Matrix b, boolean transposed, DType aType, String engine) {
+        MatmulBuilder.checkAccess(b);
+        return pack(fabric, b, b.dtype(), transposed, aType, engine, b.describe());
+    }
+
+    /**
+     * Packs a matrix with scales: each element is multiplied by its scale and rounded to fp32.
+     * Collective.
+     */
+    public static Weights pack(
+            Fabric fabric, ScaledMatrix b, boolean transposed, DType aType, String engine) {
+        Matrix values = b.dequantize(Arena.ofAuto());
+        String text = b.values().describe();
+        return pack(fabric, values, b.values().dtype(), transposed, aType, engine, text);
+    }
+
+    private static Weights pack(
+            Fabric fabric,
+            Matrix values,
+            DType bType,
+            boolean transposed,
+            DType aType,
+            String engine,
+            String text) {
+        Transport transport = Transport.of(Objects.requireNonNull(fabric, "fabric"));
+        try {
+            if (!Gemms.NAMES.contains(engine)) {
+                throw Gemms.unknown(engine);
+            }
+            return new Weights(transport, engine, aType, bType, values, text, transposed);
+        } catch (RuntimeException | Error e) {
+            fabric.fail(e);
+            throw e;
+        }
+    }
+
+    /** Bytes of the packed copy, which ranks of one host may share. */
+    public long bytes() {
+        return packed.b().bytes();
+    }
+
+    /**
+     * Packs another matrix of the same shape and type into the same memory: from now on all
+     * operators multiply by it. Collective. If a rank's does not fit, all ranks refuse, and nothing
+     * is replaced; so they do while a call is under way.
+     */
+    public void replace(Matrix b) {
+        checkOpen();
+        users.forEach(HostOperator::checkNotUnderWay);
+        try {
+            new SharedB(fabric, gemm).replace("the B of these weights", packed, b);
+        } catch (IllegalArgumentException | UnsupportedOperationException e) {
+            // All ranks refuse alike, and nothing was replaced.
+            throw e;
+        } catch (RuntimeException e) {
+            fabric.fail(e);
+            throw e;
+        }
+    }
+
+    /** Frees the packed copy; refused while an operator uses it. */
+    @Override
+    public void close() {
+        if (!users.isEmpty()) {
+            throw new IllegalStateException(
+                    "weights that %d operators use: close those first".formatted(users.size()));
+        }
+        if (!closed) {
+            closed = true;
+            packed.region().close();
+        }
+    }
+
+    private void checkOpen() {
+        if (closed) {
+            throw new IllegalStateException("the weights are closed");
+        }
+    }
+
+    void usedBy(HostOperator operator) {
+        users.add(operator);
+    }
+
+    void leftBy(HostOperator operator) {
+        users.remove(operator);
+    }
+
+    MatmulBuilder.Side side() {
+        return side;
+    }
+
+    SharedB.Packed packed() {
+        return packed;
+    }
+
+    /** What a rank of this host has packed, which has {@code k} rows. */
+    PackedB of(int rank, long k) {
+        Hosts hosts = fabric.hosts();
+        Region region = packed.region();
+        int home = packed.shared() ? hosts.first(hosts.hostOf(rank)) : rank;
+        return rank == fabric.rank()
+                ? packed.b()
+                : gemm.packed(k, packed.b().n(), region.part(home));
+    }
+
+    /** The engine that all of these are packed for; refuses those that do not fit an operator. */
+    static Gemm engine(List<Weights> all, Fabric fabric, String wanted, DType aType) {
+        Weights first = all.getFirst();
+        for (Weights each : all) {
+            each.checkOpen();
+            if (each.fabric != fabric) {
+                throw new IllegalArgumentException(
+                        "weights %s of another group of ranks: expected the operator's"
+                                .formatted(each.side.text()));
+            }
+            String expected = wanted == null ? first.engine : wanted;
+            if (each.aType != aType || !each.engine.equals(expected)) {
+                throw new IllegalArgumentException(
+                        "weights %s for A of %s and engine %s, in an operator with A of %s and engine %s: expected the same"
+                                .formatted(
+                                        each.side.text(),
+                                        each.aType.label(),
+                                        each.engine,
+                                        aType.label(),
+                                        expected));
+            }
+        }
+        return first.gemm;
+    }
+}
