@@ -82,7 +82,7 @@ final class Cases {
                 IntStream.range(0, hosts.ranks())
                         .mapToObj(rank -> String.valueOf(chunks.count(rank)))
                         .collect(Collectors.joining(","));
-        return new Setting(label, plans, counts, chunks.shards().totalRows(), calls);
+        return new Setting(label, plans, counts, chunks.shards(), calls);
     }
 
     private static String where(Hosts hosts) {

@@ -35,9 +35,11 @@ final class Catalogue {
                 full(entries, Cases.of(algorithm, 2, CALLS, 2, 2));
                 full(entries, Cases.of(algorithm, 1, CALLS, 1, 0));
                 full(entries, Cases.of(algorithm, 1, CALLS, 1, 1, 0));
+                full(entries, Cases.of(algorithm, 2, CALLS, 2, 2).withRows(rows()));
             }
         }
         full(entries, Cases.pingPong(CALLS, 2, 2));
+        full(entries, Cases.pingPong(CALLS, 2, 2).withRows(rows()));
         full(entries, Cases.pingPong(CALLS, 1, 0, 1));
         full(entries, Cases.pingPong(CALLS, 1, 1, 1).withWrap());
         full(entries, Cases.pingPong(CALLS, 1, 1, 1).withViews(views()));
@@ -49,6 +51,14 @@ final class Catalogue {
         for (boolean all : SCATTER_AND_ALL) {
             for (Reduction reduction : reductions()) {
                 full(entries, Cases.sums(reduction, all, Shards.of(1, 1), CALLS, 1, 1));
+                full(
+                        entries,
+                        Cases.sums(reduction, all, Shards.of(1, 1), CALLS, 1, 1)
+                                .withRows(
+                                        Shards.of(1, 1),
+                                        Shards.of(0, 1),
+                                        Shards.of(1, 0),
+                                        Shards.of(1, 1)));
                 full(entries, Cases.sums(reduction, all, Shards.of(1, 1, 0), 2, 1, 0, 1));
                 reduced(entries, Cases.sums(reduction, all, Shards.of(1, 1, 1), CALLS, 2, 1, 0));
             }
@@ -191,6 +201,13 @@ final class Catalogue {
 
     private static View[] views() {
         return new View[] {PIPELINED, COMM_ONLY, PIPELINED, COMPUTE_ONLY, PIPELINED};
+    }
+
+    /** Of calls of two ranks with two rows each. */
+    private static Shards[] rows() {
+        return new Shards[] {
+            Shards.of(2, 2), Shards.of(1, 0), Shards.of(0, 2), Shards.of(2, 1), Shards.of(0, 0)
+        };
     }
 
     private static void full(List<Entry> entries, Setting setting) {

@@ -19,4 +19,10 @@ record Cells(List<History> cells, List<Integer> tags) {
     boolean isEmpty() {
         return cells.isEmpty();
     }
+
+    static Cells joined(List<Cells> all) {
+        return new Cells(
+                all.stream().flatMap(each -> each.cells().stream()).toList(),
+                all.stream().flatMap(each -> each.tags().stream()).toList());
+    }
 }

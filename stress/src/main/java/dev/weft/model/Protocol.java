@@ -1,6 +1,7 @@
 package dev.weft.model;
 
 import dev.weft.model.Schedule.Taken;
+import dev.weft.plan.Shards;
 import dev.weft.plan.step.Buffer;
 import dev.weft.plan.step.Part;
 import dev.weft.plan.step.Signal;
@@ -12,6 +13,7 @@ import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.IntStream;
 
 /**
  * What an executor of steps does, as scripts. A caller waits until every peer has started the call
@@ -58,7 +60,7 @@ final class Protocol {
         this.mutant = mutant;
         this.faults = faults;
         this.order = Schedule.of(setting.plans());
-        this.places = new Places(setting.rows());
+        this.places = new Places(setting.shards().totalRows());
         this.stride =
                 setting.words().stream()
                         .mapToInt(signal -> Math.toIntExact(signal.value()))
@@ -210,16 +212,41 @@ final class Protocol {
             caller.raise(starts.get(rank), number);
         }
         Part a = setting.plans().get(rank).whole(StepPlan.A);
-        caller.copy(
-                "write its A",
-                "written its A",
-                Cells.NONE,
-                Cells.NONE,
-                places.written(a, copy(a, call), caller.thread(), 0, call));
+        List<Cells> written = new ArrayList<>();
+        for (Part part : called(a, call)) {
+            written.add(
+                    places.written(part, copy(a, call), caller.thread(), part.firstRow(), call));
+        }
+        caller.copy("write its A", "written its A", Cells.NONE, Cells.NONE, Cells.joined(written));
         if (mutant != Mutant.START_FIRST) {
             caller.raise(starts.get(rank), number);
         }
         caller.raise(rounds.get(rank), number);
+    }
+
+    /** What a call has of a rank's rows, or of all rows. */
+    private List<Part> called(Part whole, int call) {
+        Shards most = setting.shards();
+        Shards rows = setting.called().get(call - 1);
+        if (whole.rows() != most.totalRows()) {
+            return List.of(whole.rows(0, rows.rows(whole.rank())));
+        }
+        return IntStream.range(0, most.ranks())
+                .mapToObj(r -> whole.rows(most.firstRow(r), rows.rows(r)))
+                .toList();
+    }
+
+    /** How many of a step's rows a call has: the first ones of their shard. */
+    private long calledRows(Step step, int call) {
+        Shards most = setting.shards();
+        Part part = read(step).getFirst();
+        int source = 0;
+        while (most.firstRow(source) + most.rows(source) <= firstRow(step)) {
+            source++;
+        }
+        long first = firstRow(step) - most.firstRow(source);
+        long rows = setting.called().get(call - 1).rows(source);
+        return Math.clamp(rows - first, 0, part.rows());
     }
 
     private void awaitReuse(Script caller, int peer, int number) {
@@ -299,11 +326,14 @@ final class Protocol {
     }
 
     private void work(Script script, Step step, int call) {
-        if (step instanceof Step.Join) {
+        long rows = step instanceof Step.Join ? 0 : calledRows(step, call);
+        if (rows == 0) {
             return;
         }
-        Part to = written(step);
-        List<Part> from = new ArrayList<>(read(step));
+        Part whole = written(step);
+        Part to = whole == null ? null : whole.rows(0, rows);
+        List<Part> from = new ArrayList<>();
+        read(step).forEach(part -> from.add(part.rows(0, rows)));
         if (view(call) == View.COMM_ONLY && step instanceof Step.Copy copy && !movesRows(copy)) {
             from.clear();
         }
@@ -375,7 +405,7 @@ final class Protocol {
         for (int b = StepPlan.C + 1; b < plan.buffers().size(); b++) {
             Buffer buffer = plan.buffers().get(b);
             if (buffer.kind() == Buffer.Kind.ROWS && !buffer.single()) {
-                gathered.add(plan.whole(b));
+                gathered.addAll(called(plan.whole(b), call));
             }
         }
         caller.read("what was gathered", cells(gathered, call, -1));

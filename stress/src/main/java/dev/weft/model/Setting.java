@@ -1,5 +1,6 @@
 package dev.weft.model;
 
+import dev.weft.plan.Shards;
 import dev.weft.plan.step.Signal;
 import dev.weft.plan.step.Step;
 import dev.weft.plan.step.StepPlan;
@@ -17,8 +18,9 @@ import java.util.Map;
  *
  * @param label the algorithm and what is special here
  * @param chunks per rank, such as 2,0,1
- * @param rows of the whole matrix
+ * @param shards the rows that the plans are for
  * @param views one per call
+ * @param called the rows of each call
  * @param firstCall the number of the first call; the words hold what the call before left
  * @param anyOrder every step has a thread of its own, so that a worker takes steps in any order and
  *     has several in progress; otherwise a worker takes its steps in their order
@@ -27,34 +29,62 @@ record Setting(
         String label,
         List<StepPlan> plans,
         String chunks,
-        long rows,
+        Shards shards,
         List<View> views,
+        List<Shards> called,
         int firstCall,
         boolean anyOrder) {
 
     Setting {
         plans = List.copyOf(plans);
         views = List.copyOf(views);
+        called = List.copyOf(called);
     }
 
     /** Calls of whole products, numbered from 1. */
-    Setting(String label, List<StepPlan> plans, String chunks, long rows, int calls) {
-        this(label, plans, chunks, rows, Collections.nCopies(calls, View.PIPELINED), 1, false);
+    Setting(String label, List<StepPlan> plans, String chunks, Shards shards, int calls) {
+        this(
+                label,
+                plans,
+                chunks,
+                shards,
+                Collections.nCopies(calls, View.PIPELINED),
+                Collections.nCopies(calls, shards),
+                1,
+                false);
     }
 
     Setting inAnyOrder() {
-        return new Setting(label + ", any order", plans, chunks, rows, views, firstCall, true);
+        return with(", any order", plans, views, called, firstCall, true);
+    }
+
+    /** Each call has its own rows. */
+    Setting withRows(Shards... ofCalls) {
+        List<Shards> list = Arrays.asList(ofCalls);
+        List<View> whole = Collections.nCopies(list.size(), View.PIPELINED);
+        return with(", rows", plans, whole, list, firstCall, anyOrder);
+    }
+
+    private Setting with(
+            String text,
+            List<StepPlan> others,
+            List<View> ofCalls,
+            List<Shards> rowsOfCalls,
+            int first,
+            boolean any) {
+        return new Setting(label + text, others, chunks, shards, ofCalls, rowsOfCalls, first, any);
     }
 
     /** Numbers of calls pass the largest int on the way. */
     Setting withWrap() {
         int first = Integer.MAX_VALUE - (calls() - 1) / 2;
-        return new Setting(label + ", wrap", plans, chunks, rows, views, first, anyOrder);
+        return with(", wrap", plans, views, called, first, anyOrder);
     }
 
     Setting withViews(View... ofCalls) {
         List<View> list = Arrays.asList(ofCalls);
-        return new Setting(label + ", views", plans, chunks, rows, list, firstCall, anyOrder);
+        List<Shards> whole = Collections.nCopies(list.size(), shards);
+        return with(", views", plans, list, whole, firstCall, anyOrder);
     }
 
     /** Lanes count what they bring to a rank, instead of a word for each copy. */
@@ -84,7 +114,7 @@ record Setting(
             }
             others.add(new StepPlan(plan.rank(), plan.buffers(), workers));
         }
-        return new Setting(label + ", counters", others, chunks, rows, views, firstCall, anyOrder);
+        return with(", counters", others, views, called, firstCall, anyOrder);
     }
 
     private static Step counted(Step step, Map<Signal, Signal> counted) {
