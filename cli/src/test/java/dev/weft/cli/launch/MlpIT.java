@@ -13,6 +13,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.api.parallel.Execution;
 import org.junit.jupiter.api.parallel.ExecutionMode;
@@ -99,12 +100,7 @@ class MlpIT {
 
     /** As if each rank were on a host of its own, and on one host. */
     @ParameterizedTest
-    @CsvSource({
-        "OPEN_MPI, 2, true, bf16",
-        "OPEN_MPI, 3, true, fp32",
-        "MPICH, 2, false, fp32",
-        "MPICH, 3, true, bf16"
-    })
+    @CsvSource({"OPEN_MPI, 2, true, bf16", "MPICH, 2, false, fp32"})
     void ranksOfMpi(MpiFamily family, int ranks, boolean hosts, String type) throws Exception {
         ChildProcess.Setup setup = mlp(type).under(MpiRunIT.launcher(family, ranks));
         setup.builder().environment().remove("WEFT_MPI_LIBRARY");
@@ -112,5 +108,12 @@ class MlpIT {
             setup.environment("JAVA_TOOL_OPTIONS", MpiRunIT.HOSTS_OF_ONE);
         }
         assertEquals(ofOneRank(type), digest(setup.run(), ranks));
+    }
+
+    @ParameterizedTest
+    @Tag("long")
+    @CsvSource({"OPEN_MPI, 3, true, fp32", "MPICH, 3, true, bf16"})
+    void moreRanksOfMpi(MpiFamily family, int ranks, boolean hosts, String type) throws Exception {
+        ranksOfMpi(family, ranks, hosts, type);
     }
 }

@@ -23,15 +23,15 @@ import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
 /**
- * One rank's part of a pass through all layers, for a fixed number of rows. A rank has some rows of
- * the tokens, some of the heads and some of the hidden columns; every projection is a call of Weft.
+ * One rank's part of passes through all layers. A rank has some rows of the tokens, some of the
+ * heads and some of the hidden columns; every projection is a call of Weft.
  */
 final class Pass implements AutoCloseable {
 
     private static final int ROWS_AT_ONCE = 64;
 
     private final Fabric fabric;
-    private final Shards tokens;
+    private final Shards most;
     private final Shards heads;
     private final Shards hidden;
     private final Weights weights;
@@ -39,22 +39,29 @@ final class Pass implements AutoCloseable {
     private final List<Layer> layers = new ArrayList<>();
     private final AllGather<Matrix> gather;
 
+    /** The rows of the call under way. */
+    private Shards tokens;
+
     /** Of the layer under way; null if nobody wants one. */
     private CallLog log;
 
-    /** Collective. */
+    /**
+     * Collective.
+     *
+     * @param rows the most that a call can have
+     */
     Pass(Fabric fabric, Weights weights, int rows) {
         this.fabric = fabric;
         this.weights = weights;
         embeddingNorm = new LayerNorm(weights.embeddingNorm());
-        tokens = Shards.even(rows, fabric.size());
+        most = Shards.even(rows, fabric.size());
         heads = cut(Weights.HEADS, Weights.HEAD_WIDTH);
         hidden = cut(Weights.HIDDEN / Weights.HEAD_WIDTH, Weights.HEAD_WIDTH);
         weights.layers().forEach(layer -> layers.add(new Layer(layer)));
         gather =
                 AllGather.rows(
                         fabric,
-                        tokens,
+                        most,
                         Weights.WIDTH,
                         DType.FP32,
                         fabric.sharesMemory() ? Algorithm.MESH_PULL : Algorithm.MESH_PUSH);
@@ -86,7 +93,8 @@ final class Pass implements AutoCloseable {
             List<Attention.Rows> sentences,
             int loggedLayer,
             CallLog layerLog) {
-        Matrix x = layers.getFirst().queryKeyValue.nextShard();
+        tokens = Shards.even(ids.length, fabric.size());
+        Matrix x = layers.getFirst().queryKeyValue.nextShard(tokens);
         int first = (int) tokens.firstRow(fabric.rank());
         embeddingNorm.apply((row, to) -> embed(ids[first + row], places[first + row], to), x);
         for (int i = 0; i < layers.size(); i++) {
@@ -95,13 +103,13 @@ final class Pass implements AutoCloseable {
             Matrix sums = layer.call(x, sentences);
             x =
                     i + 1 < layers.size()
-                            ? layers.get(i + 1).queryKeyValue.nextShard()
-                            : gather.nextShard();
+                            ? layers.get(i + 1).queryKeyValue.nextShard(tokens)
+                            : gather.nextShard(tokens);
             long start = System.nanoTime();
             layer.norm.apply(sums, x);
             logWork("norm", start);
         }
-        return gather.call(x);
+        return gather.call(x, tokens);
     }
 
     private Result<Matrix> called(String name, Result<Matrix> result) {
@@ -152,7 +160,7 @@ final class Pass implements AutoCloseable {
         Layer(Weights.Layer weights) {
             norm = new LayerNorm(weights.norm());
             attentionNorm = new LayerNorm(weights.attentionNorm());
-            long rows = tokens.rows(fabric.rank());
+            long rows = most.rows(fabric.rank());
             residual = Matrix.allocate(Arena.ofAuto(), DType.FP32, rows, Weights.WIDTH);
             List<Dense> qkv =
                     Stream.of(weights.query(), weights.key(), weights.value())
@@ -178,7 +186,7 @@ final class Pass implements AutoCloseable {
         }
 
         private AllGatherMatmul gathering(List<Dense> sides, Epilogue epilogue) {
-            var builder = AllGatherMatmul.on(fabric).a(tokens, DType.FP32).engine("portable");
+            var builder = AllGatherMatmul.on(fabric).a(most, DType.FP32).engine("portable");
             sides.forEach(side -> builder.b(side.weight()));
             return builder.algorithm(fabric.sharesMemory() ? Algorithm.DIRECT : Algorithm.MESH_PUSH)
                     .epilogue(epilogue)
@@ -188,7 +196,7 @@ final class Pass implements AutoCloseable {
         private MatmulReduceScatter scattering(Dense whole, Shards cut) {
             Matrix rows = whole.weight().rows(cut.firstRow(fabric.rank()), cut.rows(fabric.rank()));
             return MatmulReduceScatter.on(fabric)
-                    .a(tokens, cut, DType.FP32)
+                    .a(most, cut, DType.FP32)
                     .b(rows)
                     .engine("portable")
                     .algorithm(fabric.sharesMemory() ? Reduction.DIRECT : Reduction.HIERARCHICAL)
@@ -198,28 +206,28 @@ final class Pass implements AutoCloseable {
 
         /** The sums that the second norm is applied to; valid until the next call. */
         Matrix call(Matrix x, List<Attention.Rows> sentences) {
-            Result<Matrix> qkv = called("query, key, value", queryKeyValue.call(x));
-            Matrix mixed = attentionOut.nextShard();
+            Result<Matrix> qkv = called("query, key, value", queryKeyValue.call(x, tokens));
+            Matrix mixed = attentionOut.nextShard(tokens);
             long start = System.nanoTime();
             Attention.apply(
                     sentences, List.of(qkv.product(0), qkv.product(1), qkv.product(2)), mixed);
             logWork("attention", start);
             residual = x;
-            Matrix sums = called("attention out", attentionOut.call(mixed)).product();
-            Matrix normed = up.nextShard();
+            Matrix sums = called("attention out", attentionOut.call(mixed, tokens)).product();
+            Matrix normed = up.nextShard(tokens);
             start = System.nanoTime();
             attentionNorm.apply(sums, normed);
             logWork("norm", start);
             residual = normed;
-            Matrix activated = called("up", up.call(normed)).product();
-            Matrix place = down.nextShard();
+            Matrix activated = called("up", up.call(normed, tokens)).product();
+            Matrix place = down.nextShard(tokens);
             start = System.nanoTime();
             // As call() would, but not on one thread alone.
             IntStream.range(0, Math.ceilDiv((int) place.rows(), ROWS_AT_ONCE))
                     .parallel()
                     .forEach(part -> copyRows(activated, place, part * ROWS_AT_ONCE));
             logWork("copy", start);
-            return called("down", down.call(place)).product();
+            return called("down", down.call(place, tokens)).product();
         }
 
         private static void copyRows(Matrix from, Matrix to, int first) {

@@ -1,5 +1,7 @@
 package dev.weft.examples.encoder;
 
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -8,7 +10,8 @@ import java.util.concurrent.Callable;
 
 /**
  * Times Weft and ONNX Runtime, with one thread for each core, in turns: see README.md. Arguments:
- * sentences x tokens, as 64x128.
+ * sentences x tokens, as 64x128; or {@code memory} for what Weft alone needs for batches of all
+ * sizes.
  */
 public final class Compare {
 
@@ -20,6 +23,10 @@ public final class Compare {
     /** Prints a line for each number of sentences and tokens. */
     public static void main(String... args) throws Exception {
         int cores = Runtime.getRuntime().availableProcessors();
+        if (Arrays.equals(args, new String[] {"memory"})) {
+            memory(cores);
+            return;
+        }
         List<String> sizes =
                 args.length == 0 ? List.of("1x16", "1x128", "64x16", "64x128") : List.of(args);
         try (OnnxReference onnx = new OnnxReference(cores);
@@ -59,6 +66,18 @@ public final class Compare {
                 }
                 IO.println(line);
             }
+        }
+    }
+
+    private static void memory(int cores) throws Exception {
+        try (WeftEmbeddingModel model = WeftEmbeddingModel.threads(cores)) {
+            for (int sentences = 1; sentences <= 128; sentences *= 2) {
+                model.encode(random(sentences, 16));
+            }
+            System.gc();
+            Files.readAllLines(Path.of("/proc/self/status")).stream()
+                    .filter(line -> line.startsWith("VmRSS"))
+                    .forEach(IO::println);
         }
     }
 

@@ -90,7 +90,7 @@ class EncoderIT {
         return "digest %08x".formatted(Arrays.deepHashCode(means));
     }
 
-    /** Of two batches, for which the ranks do not have equally many rows. */
+    /** Of a batch, for which the ranks do not have equally many rows. */
     private static String digest(int ranks) {
         try (World world = World.threads(ranks)) {
             return digest(encode(world, sentences(DIFFERENT)));
@@ -177,6 +177,25 @@ class EncoderIT {
     @ValueSource(ints = {2, 3, 5, 8})
     void threadsGiveTheBitsOfOneRank(int ranks) throws Exception {
         assertEquals(ofOneRank, digest(ranks));
+    }
+
+    /** All at once, one by one, and so many that they are two batches. */
+    @Test
+    void aSentenceHasTheSameBitsInAnyBatch() {
+        List<int[]> sentences = new ArrayList<>(sentences(DIFFERENT));
+        sentences.addAll(sentences(Weights.LONGEST, Weights.LONGEST, Weights.LONGEST, 500));
+        try (World world = World.threads(2)) {
+            float[][] all = encode(world, sentences);
+            world.run(
+                    fabric -> {
+                        try (RankEncoder encoder = new RankEncoder(fabric, weights)) {
+                            for (int i = 0; i < all.length; i++) {
+                                List<int[]> one = List.of(sentences.get(i));
+                                assertArrayEquals(all[i], encoder.encode(one)[0]);
+                            }
+                        }
+                    });
+        }
     }
 
     @Test
