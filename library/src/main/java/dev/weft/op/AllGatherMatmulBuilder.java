@@ -130,32 +130,44 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
         Gemm engine = agreedEngine(wanted);
         Arena arena = Arena.ofShared();
         List<Region> regions = new ArrayList<>();
+        AllGatherMatmul operator;
+        Prepared prepared;
         try {
             List<SharedB.Packed> packed = packed(engine, arena, regions);
             List<Product> products = products(wanted, packed, arena, regions);
             int workers =
                     wanted.computeWorkers() > 0 ? wanted.computeWorkers() : fabric.cores().cores();
             Planning planning = Planning.of(fabric, engine, wanted, workers, columnParts);
-            Prepared prepared = new Prepared(wanted, engine, packed, products, epilogue, workers);
-            if (wanted.algorithm() != Algorithm.AUTO) {
-                Plan plan = planning.plan(wanted.gather());
-                return withFewerRows(operator(planning, prepared, plan, arena, regions), prepared);
-            }
-            AutoChoice.Choice<AllGatherMatmul> choice = choose(planning, prepared);
-            AllGatherMatmul operator = choice.prepared();
-            if (operator == null) {
-                Plan plan = planning.plan(choice.chosen());
-                operator = operator(planning, prepared, plan, arena, regions);
-                operator.adopt(null, choice.candidates());
-            } else {
-                operator.adopt(
-                        new OperatorResources(arena, List.copyOf(regions)), choice.candidates());
-            }
-            return withFewerRows(operator, prepared);
+            prepared = new Prepared(wanted, engine, packed, products, epilogue, workers);
+            operator =
+                    wanted.algorithm() == Algorithm.AUTO
+                            ? chosen(planning, prepared, arena, regions)
+                            : operator(
+                                    planning,
+                                    prepared,
+                                    planning.plan(wanted.gather()),
+                                    arena,
+                                    regions);
         } catch (RuntimeException | Error e) {
             new OperatorResources(arena, regions).close();
             throw e;
         }
+        return withFewerRows(operator, prepared);
+    }
+
+    /** What auto chooses. Takes ownership of the arena and the regions, unless it fails. */
+    private AllGatherMatmul chosen(
+            Planning planning, Prepared prepared, Arena arena, List<Region> regions) {
+        AutoChoice.Choice<AllGatherMatmul> choice = choose(planning, prepared);
+        AllGatherMatmul operator = choice.prepared();
+        if (operator == null) {
+            Plan plan = planning.plan(choice.chosen());
+            operator = operator(planning, prepared, plan, arena, regions);
+            operator.adopt(null, choice.candidates());
+        } else {
+            operator.adopt(new OperatorResources(arena, List.copyOf(regions)), choice.candidates());
+        }
+        return operator;
     }
 
     /** An engine that all ranks' machines can run, if the choice is left to Weft. Collective. */
@@ -321,7 +333,7 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
         Agreement agreement = new Agreement(fabric);
         wanted.agree(agreement, fabric);
         steps.agree(agreement);
-        agreement.on("the number of Bs that are weights", weights().size());
+        agreement.on("which Bs are weights, a bit for each", whichAreWeights());
         agreement.settle();
     }
 

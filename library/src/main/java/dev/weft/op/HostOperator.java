@@ -150,8 +150,9 @@ abstract sealed class HostOperator extends Operator<Matrix>
     @Override
     public final Matrix nextShard(Shards shards) {
         checkUsable();
+        HostExecutor next = executor(shards);
         try {
-            return executor(shards).awaitNextA(started(), shards);
+            return next.awaitNextA(started(), shards);
         } catch (RuntimeException e) {
             failed(e);
             throw withReport(e);
@@ -224,6 +225,9 @@ abstract sealed class HostOperator extends Operator<Matrix>
     protected final RuntimeException withReport(RuntimeException cause) {
         if (cause instanceof FabricException e) {
             executor.attachTo(e);
+            if (awaited() == started()) {
+                return e;
+            }
             try {
                 // Ranks that wait for each other in plans of different rows only know of a stall.
                 executor.checkRowsSoFar();
@@ -261,7 +265,7 @@ abstract sealed class HostOperator extends Operator<Matrix>
     @Override
     public final Matrix peerProduct(int rank, int index) {
         Matrix[][] peers = parts.work().results().get(index).peers();
-        Matrix all = peers == null ? null : peers[started() % HostExecutor.COPIES][rank];
+        Matrix all = peers == null ? null : peers[started() & 1][rank];
         return awaitResult(all == null ? null : all.rows(0, executor.resultRows()), rank);
     }
 
@@ -316,11 +320,11 @@ abstract sealed class HostOperator extends Operator<Matrix>
         @Override
         public Matrix product(int index) {
             Matrix all = parts.work().results().get(index).c(started());
-            int rows = Math.toIntExact(executor.resultRows());
-            if (rows == all.rows()) {
+            if (executor.resultRows() == all.rows()) {
                 return all;
             }
-            Matrix[][] half = products[started() % HostExecutor.COPIES];
+            int rows = Math.toIntExact(executor.resultRows());
+            Matrix[][] half = products[started() & 1];
             if (half[index] == null) {
                 half[index] = new Matrix[Math.toIntExact(all.rows())];
             }

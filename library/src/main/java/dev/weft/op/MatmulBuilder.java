@@ -38,6 +38,8 @@ public abstract class MatmulBuilder<M, B extends MatmulBuilder<M, B>> {
     /** Those Bs that were packed before. */
     private final List<Weights> weights = new ArrayList<>();
 
+    private long whichAreWeights;
+
     protected MatmulBuilder() {}
 
     protected abstract B self();
@@ -59,6 +61,7 @@ public abstract class MatmulBuilder<M, B extends MatmulBuilder<M, B>> {
 
     /** Notes a B that was packed before. */
     final B given(Weights packed) {
+        whichAreWeights |= 1L << sides.size();
         sides.add(packed.side());
         weights.add(packed);
         return self();
@@ -70,6 +73,10 @@ public abstract class MatmulBuilder<M, B extends MatmulBuilder<M, B>> {
                 dtype,
                 transposed ? cols : rows,
                 transposed ? rows : cols);
+    }
+
+    final long whichAreWeights() {
+        return whichAreWeights;
     }
 
     /** In the order in which they were given. */

@@ -126,34 +126,43 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
         int workers = computeWorkers() > 0 ? computeWorkers() : fabric.cores().cores();
         Arena arena = Arena.ofShared();
         List<Region> regions = new ArrayList<>();
+        O operator;
+        Common common;
         try {
             List<Candidate> candidates = candidates(tried(wanted), gemm, workers);
             boolean shared = candidates.stream().anyMatch(each -> readsPeersB(steps(each)));
             PackedB[][] packed = packed(gemm, shared, arena, regions);
             List<Product> results = results(packed[fabric.rank()], arena);
             OperatorResources resources = new OperatorResources(arena, List.copyOf(regions));
-            Common common = new Common(gemm, packed, results, finish, workers);
-            Function<Candidate, O> made = candidate -> operator(candidate, common);
+            common = new Common(gemm, packed, results, finish, workers);
             if (candidates.size() == 1) {
-                O operator = made.apply(candidates.getFirst());
+                operator = operator(candidates.getFirst(), common);
                 ((HostOperator) operator).adopt(resources, List.of());
-                return withFewerRows(operator, common);
+            } else {
+                AutoChoice.Choice<O> choice = choose(candidates, common, wanted);
+                operator =
+                        choice.prepared() == null
+                                ? operator(choice.chosen(), common)
+                                : choice.prepared();
+                ((HostOperator) operator).adopt(resources, choice.candidates());
             }
-            Problem problem = problem(wanted, workers);
-            String settings = "%s %s %s".formatted(gemm.name(), fabric.cores(), epilogue());
-            AutoChoice.Choice<O> choice =
-                    new AutoChoice(fabric, problem, settings)
-                            .choose(
-                                    () -> prices(problem, candidates, gemm),
-                                    trial(made, a -> a.data().fill(ORDINARY)));
-            O operator =
-                    choice.prepared() == null ? made.apply(choice.chosen()) : choice.prepared();
-            ((HostOperator) operator).adopt(resources, choice.candidates());
-            return withFewerRows(operator, common);
         } catch (RuntimeException | Error e) {
             new OperatorResources(arena, regions).close();
             throw e;
         }
+        return withFewerRows(operator, common);
+    }
+
+    private AutoChoice.Choice<O> choose(List<Candidate> candidates, Common common, Order wanted) {
+        Gemm gemm = common.gemm();
+        Problem problem = problem(wanted, common.workers());
+        String settings = "%s %s %s".formatted(gemm.name(), fabric.cores(), epilogue());
+        return new AutoChoice(fabric, problem, settings)
+                .choose(
+                        () -> prices(problem, candidates, gemm),
+                        trial(
+                                candidate -> operator(candidate, common),
+                                a -> a.data().fill(ORDINARY)));
     }
 
     /**
@@ -284,11 +293,11 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
         if (!(operator.plan().algorithm() instanceof Reduction reduction)) {
             return operator;
         }
-        Agreement agreement = new Agreement(fabric);
-        int quantum = (int) agreement.ofFirst(common.gemm().rowQuantum());
-        long most = agreement.ofFirst(common.gemm().blockRows());
-        int takers = (int) agreement.ofFirst(common.workers());
         try {
+            Agreement agreement = new Agreement(fabric);
+            int quantum = (int) agreement.ofFirst(common.gemm().rowQuantum());
+            long most = agreement.ofFirst(common.gemm().blockRows());
+            int takers = (int) agreement.ofFirst(common.workers());
             List<HostExecutor.Work> works = new ArrayList<>();
             Chunks chunks = operator.plan().chunks();
             while (HostOperator.hasFewerRows(chunks)) {

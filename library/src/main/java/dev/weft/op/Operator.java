@@ -96,7 +96,7 @@ public abstract class Operator<M> implements AutoCloseable {
      */
     public abstract long reachableBytes();
 
-    /** The most rows that a call can have: those that the operator was prepared for. */
+    /** The most rows of each rank in a call: those that the operator was prepared for. */
     public final Shards mostRows() {
         return plan.chunks().shards();
     }
@@ -110,7 +110,10 @@ public abstract class Operator<M> implements AutoCloseable {
         return nextShard(mostRows());
     }
 
-    /** Likewise for a call of these rows: the call that follows must be of the same. */
+    /**
+     * Like {@link #nextShard()} for a call of these rows. Pass the same shards to that call, which
+     * is not checked.
+     */
     public abstract M nextShard(Shards shards);
 
     /** Gathers, multiplies and returns the result. Collective. */
@@ -119,18 +122,27 @@ public abstract class Operator<M> implements AutoCloseable {
     }
 
     /**
-     * A call of fewer rows than the operator was prepared for. Nothing is prepared anew, and the
-     * bits of a row are the same. All ranks pass the same shards, and may pass others in every
-     * call; if they differ, every rank's call fails. Results have the rows of the call and no gaps.
+     * A call of its own number of rows, at most those that the operator was prepared for. Nothing
+     * is prepared again. A row has the same bits as in a call of all rows, if {@link
+     * #sameBitsForAnyRows}. Results have the rows of the call and no gaps. All ranks must pass the
+     * same shards, which may change from call to call. An operator with a plan or an algorithm of
+     * the caller's own may be slow for few rows.
      *
-     * @param shard this rank's rows of A; all rows of the call if products are summed over ranks
-     * @param shards the rows of every rank: none or more, up to {@link #mostRows}
+     * @param shard for a gather, this rank's rows of A; for a sum, all rows of the call
+     * @param shards how many rows each rank has, none or more, up to {@link #mostRows}: of A in a
+     *     gather, of C in a reduce-scatter. In an all-reduce only how they are cut for the sums.
+     * @throws IllegalArgumentException if a rank has more rows than it was prepared for (nothing
+     *     has started), or ranks pass different shards (the operator and its world have failed)
+     * @throws UnsupportedOperationException on a GPU, unless these are all rows
      */
     public final Result<M> call(M shard, Shards shards) {
         return start(shard, shards).await();
     }
 
-    /** Likewise with {@link Shards#even even} shards. */
+    /**
+     * Like {@link #call(Object, Shards)}, with rows that are spread {@linkplain Shards#even
+     * evenly}; refused if a rank was prepared for fewer.
+     */
     public final Result<M> call(M shard, long rows) {
         return call(shard, Shards.even(rows, mostRows().ranks()));
     }
@@ -140,7 +152,7 @@ public abstract class Operator<M> implements AutoCloseable {
         return start(shard, mostRows());
     }
 
-    /** Likewise for a call of these rows. */
+    /** Like {@link #start(Object)} for a call of these rows: see {@link #call(Object, Shards)}. */
     public abstract PendingCall<M> start(M shard, Shards shards);
 
     /** Like {@link #call}, with the shard in {@link #nextShard()} and the given view. */
@@ -148,7 +160,7 @@ public abstract class Operator<M> implements AutoCloseable {
         return callInPlace(view, mostRows());
     }
 
-    /** Likewise for a call of these rows. */
+    /** Like {@link #callInPlace(View)} for a call of these rows. */
     public abstract Result<M> callInPlace(View view, Shards shards);
 
     /**
@@ -380,7 +392,9 @@ public abstract class Operator<M> implements AutoCloseable {
             this.operator = operator;
         }
 
-        /** Whether {@link #await} would return at once. */
+        /**
+         * Whether the call has ended here, and all ranks have started it: {@link #await} returns.
+         */
         public boolean isDone() {
             return operator.isDone();
         }

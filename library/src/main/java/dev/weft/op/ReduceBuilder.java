@@ -166,7 +166,7 @@ public abstract class ReduceBuilder<M, B extends ReduceBuilder<M, B>> extends Ma
                         .on("chunk rows", chunkRows())
                         .on("splits per rank", splitsPerRank())
                         .on("the number of Bs", sides().size())
-                        .on("the number of Bs that are weights", weights().size());
+                        .on("which Bs are weights, a bit for each", whichAreWeights());
         epilogueSteps().agree(agreement);
         for (int r = 0; r < fabric.size(); r++) {
             agreement

@@ -16,13 +16,13 @@ import java.util.List;
 import java.util.Objects;
 
 /**
- * A right-hand side in host memory that is packed once and used by any number of operators, of
- * other rows, epilogues, algorithms and kinds. Every rank has its own object; ranks of one host
- * that give the same matrix share one copy. It must outlive its operators, whose builders take it
- * as {@code b(weights)}. Used by one thread at a time.
+ * A right-hand side in host memory that is packed once and then used by any number of operators, as
+ * {@code b(weights)}. They may differ in rows, epilogue, algorithm and kind, but have the same
+ * ranks, type of A and engine. Every rank has its own object, which must outlive its operators;
+ * ranks of one host that give the same matrix share one copy. Not thread-safe.
  *
- * <p>On a GPU, a {@link dev.weft.cuda.DeviceMatrix} whose rows are aligned to 16 bytes is read
- * where it is: any number of operators use it without a copy.
+ * <p>GPUs do not need it: a {@link dev.weft.cuda.DeviceMatrix} whose rows are aligned to 16 bytes
+ * is read where it is, by any number of operators.
  */
 public final class Weights implements AutoCloseable {
 
@@ -53,8 +53,13 @@ public final class Weights implements AutoCloseable {
         SharedB.Packed all = new SharedB(fabric, gemm).pack(values, transposed, null);
         this.packed = bType.isScaled() ? all.ofScaled() : all;
         this.side = MatmulBuilder.shape(text, bType, values.rows(), values.cols(), transposed);
-        // Releases every rank's copy to peers that read it.
-        fabric.barrier();
+        try {
+            // Releases every rank's copy to peers that read it.
+            fabric.barrier();
+        } catch (RuntimeException e) {
+            packed.region().close();
+            throw e;
+        }
     }
 
     /** Packs [K, N] for an A of the same type, and the engine {@code auto}. Collective. */
@@ -114,7 +119,11 @@ public final class Weights implements AutoCloseable {
     /**
      * Packs another matrix of the same shape and type into the same memory: from now on all
      * operators multiply by it. Collective. If a rank's does not fit, all ranks refuse, and nothing
-     * is replaced; so they do while a call is under way.
+     * is replaced. Ranks that share a copy must give the same matrix again. No call of these
+     * operators may be under way: a rank where one is refuses alone, and the others wait for it
+     * until the deadline.
+     *
+     * @throws UnsupportedOperationException if the weights have scales
      */
     public void replace(Matrix b) {
         checkOpen();
@@ -130,7 +139,7 @@ public final class Weights implements AutoCloseable {
         }
     }
 
-    /** Frees the packed copy; refused while an operator uses it. */
+    /** Frees this rank's part of the packed copy; refused while an operator of it uses that. */
     @Override
     public void close() {
         if (!users.isEmpty()) {
@@ -195,6 +204,18 @@ public final class Weights implements AutoCloseable {
                                         each.engine,
                                         aType.label(),
                                         expected));
+            }
+        }
+        for (Weights each : all) {
+            if (!each.gemm.name().equals(first.gemm.name())
+                    || each.packed.b().layout() != first.packed.b().layout()) {
+                throw new IllegalArgumentException(
+                        "weights %s are packed for engine %s, %s for %s: expected one that takes the types of both, such as portable"
+                                .formatted(
+                                        first.side.text(),
+                                        first.gemm.name(),
+                                        each.side.text(),
+                                        each.gemm.name()));
             }
         }
         return first.gemm;

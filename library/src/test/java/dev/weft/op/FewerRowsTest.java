@@ -249,7 +249,31 @@ class FewerRowsTest {
         }
     }
 
+    @Test
+    void aResultStaysAsItIsWhileTheNextShardIsWritten() {
+        Shards most = Shards.of(4, 5);
+        try (Arena arena = Arena.ofShared()) {
+            Problem all = Problem.create(arena, most, 12, 9, DType.FP32, 1);
+            Ranks.run(
+                    2,
+                    fabric -> {
+                        try (Operator<Matrix> operator = all.on(fabric).keepGathered().prepare()) {
+                            Shards two = Shards.of(1, 1);
+                            Problem first = all.first(two);
+                            Result<Matrix> result = operator.call(first.shard(fabric.rank()), two);
+                            for (Shards next : List.of(most, Shards.of(0, 1))) {
+                                operator.nextShard(next);
+                                assertTrue(first.unfused().bitwiseEquals(result.product()));
+                                assertTrue(
+                                        first.a().bitwiseEquals(result.gathered().orElseThrow()));
+                            }
+                        }
+                    });
+        }
+    }
+
     private static void assertRefused(Operator<Matrix> operator, Matrix shard, Shards shards) {
+        assertThrows(IllegalArgumentException.class, () -> operator.nextShard(shards));
         IllegalArgumentException e =
                 assertThrows(IllegalArgumentException.class, () -> operator.call(shard, shards));
         assertEquals(

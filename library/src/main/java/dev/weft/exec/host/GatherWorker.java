@@ -12,17 +12,20 @@ final class GatherWorker extends Worker {
     private final HostCall call;
     private final RowGather gather;
     private final int buffer;
+    private final Runnable compareRows;
     private final long[] rows;
     private final Need[] starts;
     private final Need[] raisedByOthers;
 
     /**
      * @param buffer where the shards are gathered, one below the other
+     * @param compareRows of all ranks, which have started: a gather of different ones might not end
      */
-    GatherWorker(RowGather gather, int buffer, Shards shards, HostCall call) {
+    GatherWorker(RowGather gather, int buffer, Shards shards, Runnable compareRows, HostCall call) {
         super(new SpanLog("gather", 1));
         this.gather = gather;
         this.buffer = buffer;
+        this.compareRows = compareRows;
         this.call = call;
         this.raisedByOthers = call.steps.raisedByOthers().toArray(Need[]::new);
         this.rows = new long[shards.ranks()];
@@ -43,6 +46,7 @@ final class GatherWorker extends Worker {
         for (Need need : starts) {
             call.await(need);
         }
+        compareRows.run();
         for (int r = 0; r < rows.length; r++) {
             rows[r] = call.rows.shards().rows(r);
         }

@@ -92,6 +92,13 @@ final class HostCall {
         return rows.count(source, names.rowOfShard(source, row), count);
     }
 
+    /** Whether the rows of all shards are in a buffer without gaps, if the call has fewer. */
+    boolean isCompact(int buffer) {
+        return buffer == StepPlan.A
+                ? compact.a
+                : buffer == StepPlan.C ? compact.c : buffer == compact.gathered;
+    }
+
     /** How far a row of the plan is moved in the memory of a rank's buffer. */
     long shift(int ofRank, int buffer, long row) {
         if (rows.isWhole()) {
@@ -100,11 +107,7 @@ final class HostCall {
         if (buffer == StepPlan.A && compact.aIn >= 0) {
             return rows.shift(ofRank);
         }
-        boolean compacted =
-                buffer == StepPlan.A
-                        ? compact.a
-                        : buffer == StepPlan.C ? compact.c : buffer == compact.gathered;
-        return compacted ? rows.shift(names.source(row)) : 0;
+        return isCompact(buffer) ? rows.shift(names.source(row)) : 0;
     }
 
     /** Starts a call of a plan that is its operator's only one. */

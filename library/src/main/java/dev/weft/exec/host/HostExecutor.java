@@ -57,10 +57,10 @@ public final class HostExecutor implements AutoCloseable {
     private final int workers;
     private final int aIn;
 
-    /** By copy: A of the next call, for the latest rows. */
+    /** By copy: A of the next call, if it has the rows of {@code placed}. */
     private final Matrix[] places = new Matrix[COPIES];
 
-    private int placesVersion = -1;
+    private Shards placed;
 
     /** Likewise gathered A of the latest call. */
     private final List<Optional<Matrix>> gathered =
@@ -148,7 +148,13 @@ public final class HostExecutor implements AutoCloseable {
             this.order = order(plan, work.plans());
             List<Worker> all = new ArrayList<>();
             if (gather != null) {
-                all.add(new GatherWorker(gather, StepPlan.C + 1, work.chunks().shards(), call));
+                all.add(
+                        new GatherWorker(
+                                gather,
+                                StepPlan.C + 1,
+                                work.chunks().shards(),
+                                this::checkRowsSoFar,
+                                call));
             } else {
                 steps.lanes().forEach(lane -> movers.add(new MoverWorker(lane, call)));
                 all.addAll(movers);
@@ -316,9 +322,8 @@ public final class HostExecutor implements AutoCloseable {
      */
     public Matrix awaitNextA(int latest, Shards shards) {
         start.await(latest);
-        call.rows.set(shards);
-        if (placesVersion != call.rows.version()) {
-            placesVersion = call.rows.version();
+        if (shards != placed && !shards.equals(placed)) {
+            placed = shards;
             int rank = plan.rank();
             long rows = rows(StepPlan.A, shards);
             for (int copy = 0; copy < COPIES; copy++) {
@@ -341,6 +346,8 @@ public final class HostExecutor implements AutoCloseable {
         call.startNs = System.nanoTime();
         staging.clear();
         Matrix place = awaitNextA(latest, shards);
+        // Not before: until now, results of the call before are valid.
+        call.rows.set(shards);
         boolean copies = plan.buffers().get(StepPlan.A).open() || aIn >= 0;
         if (a != null && copies && a.data().address() != place.data().address()) {
             place.copyFrom(a);
@@ -371,7 +378,7 @@ public final class HostExecutor implements AutoCloseable {
     }
 
     public boolean isDone() {
-        return team.isDone();
+        return team.isDone() && start.isStartedByAll(call.operatorCall);
     }
 
     public void await() {

@@ -82,7 +82,7 @@ public final class HostLanes implements AutoCloseable {
         if (gather != null) {
             int buffer = StepPlan.C + 1;
             GatherWorker worker =
-                    new GatherWorker(gather, buffer, call.names.chunks().shards(), call);
+                    new GatherWorker(gather, buffer, call.names.chunks().shards(), () -> {}, call);
             logs.add(worker.log());
             // In one thread: what it tells of must have left before the fabric is busy gathering.
             tasks.add(

@@ -74,20 +74,29 @@ final class MoverWorker extends Worker implements AutoCloseable {
                         call.memory.move(
                                 copy,
                                 half,
-                                rows(row, from.rows()),
+                                rows(copy),
                                 call.shift(from.rank(), from.buffer(), row),
                                 call.shift(to.rank(), to.buffer(), row));
             }
         }
     }
 
-    /** Up to the last row that the call has: there may be gaps between shards. */
-    private long rows(long row, long count) {
+    /** Up to the last row that the call has, if there are gaps between shards. */
+    private long rows(Step.Copy copy) {
+        long row = copy.firstRow();
+        long count = copy.from().rows();
+        boolean compact = call.isCompact(copy.from().buffer());
+        boolean unlike = compact != call.isCompact(copy.to().buffer());
         long rows = 0;
         for (long done = 0; done < count; ) {
             long span = call.ofOneShard(row + done, count - done);
+            if (unlike && span < count) {
+                throw new UnsupportedOperationException(
+                        "a copy of rows of several shards to where they have no gaps, in a call of"
+                                + " fewer rows: expected an algorithm that copies each by itself");
+            }
             long has = call.count(row + done, span);
-            rows = has > 0 ? done + has : rows;
+            rows = compact ? rows + has : has > 0 ? done + has : rows;
             done += span;
         }
         return rows;

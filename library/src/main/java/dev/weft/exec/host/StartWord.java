@@ -40,6 +40,15 @@ final class StartWord {
         return fabric.reached(region, rank, StepMemory.START_AT, call);
     }
 
+    boolean isStartedByAll(int call) {
+        for (int r = 0; r < starts.length; r++) {
+            if (!isStarted(r, call)) {
+                return false;
+            }
+        }
+        return true;
+    }
+
     /** Waits until all ranks have started a call. */
     void await(int call) {
         for (int r = 0; r < starts.length; r++) {

@@ -27,6 +27,7 @@ import java.util.stream.Stream;
  * byte 0    4 bytes       start word: the number of the latest call that this rank has started
  * byte 32, 48  4 bytes    words of operators on GPUs
  * byte 64   4 bytes       staged word: chunks of A that a device has brought here, over all calls
+ * byte 128  16 bytes      rows of the latest calls of either parity, before their start word
  * byte 192  4 bytes       end word: the number of the latest call that this rank has awaited (only
  *                         if peers may read its results)
  * byte 256  4 bytes each  the words of signals

@@ -84,7 +84,8 @@ public class StagedGatherStress {
             return new Rank(
                     fabric,
                     call,
-                    new GatherWorker(gather, GatherRequest.GATHERED, chunks.shards(), call),
+                    new GatherWorker(
+                            gather, GatherRequest.GATHERED, chunks.shards(), () -> {}, call),
                     plans.stream()
                             .map(one -> one.workers().getFirst().steps().getFirst().signal())
                             .toList());
