@@ -1,5 +1,5 @@
 // Makes rows of a result out of sums: adds the parts of all ranks in rank order, applies an epilogue, and rounds
-// once. Given the same sums, the bits are those of dev.weft.op.Activations and RowConverter (a NaN's own bits excepted):
+// once. Given the same sums, the bits are those of Activations, RowNorm and RowConverter (a NaN's own bits excepted):
 // the same float64 steps in the same order. So it is compiled with -fmad=false, and a product and a sum are fused only
 // where the text says fma. On the Java side, in dev.weft.cuda.exec, DeviceEpilogue writes the same bytes of Finish.
 #include "schedule.cuh"
@@ -7,14 +7,15 @@
 constexpr int MOST_PARTS = 64;
 constexpr int COLS = 4; // neighbours in a row, of one thread: 16 bytes of fp32
 constexpr int ROWS = 2; // of one thread; with more, registers leave room for too few threads
+constexpr int NORM_THREADS = 128; // with COLS each, one for each of the sums of RowNorm.java
 
 // As in dev.weft.tensor.DType.
 enum Type { FP32, FP16, BF16 };
 
 // As in dev.weft.op.exec.EpilogueSteps.Kind, from 1 on.
-enum Step { NONE, BIAS, RELU, GELU, GELU_TANH, SILU, SWIGLU, RESIDUAL };
+enum Step { NONE, BIAS, RELU, GELU, GELU_TANH, SILU, SWIGLU, RESIDUAL, RMS_NORM, LAYER_NORM };
 
-// 2144 bytes. All pitches are bytes.
+// 2168 bytes. All pitches are bytes.
 struct Finish {
     Source parts[2][MOST_PARTS]; // sums, by product and rank
     const float* bias[2];        // by product
@@ -32,6 +33,9 @@ struct Finish {
     int laneBits; // a block takes 2^laneBits units of four columns and 256 / 2^laneBits rows at a time
     int partType; // fp32, or bf16 if sums are rounded before they are added
     Period* busy; // null: no times are kept
+    const float* normWeight; // null if rows are not normalized
+    const float* normBias;   // null for the root mean square
+    double epsilon;
 };
 
 // ---- Activations: max(x, -0) - |x| e^-a(|x|) G, as in Activations.java.
@@ -259,8 +263,9 @@ __device__ __forceinline__ void apply(const Finish& f, int step, int product, co
 #undef EACH
 }
 
-__device__ __forceinline__ void finishAt(const Finish& f, const Place& at) {
-    Values values = {}, second = {}, residual = {};
+// All steps but a norm.
+__device__ __forceinline__ void apply(const Finish& f, const Place& at, Values& values) {
+    Values second = {}, residual = {};
     // Before anything waits for the sums, so that both are under way.
     if (f.residual.data != nullptr) loadResidual(f, at, residual);
     sum(f, 0, at, values);
@@ -280,10 +285,19 @@ __device__ __forceinline__ void finishAt(const Finish& f, const Place& at) {
         apply(f, step, 0, at, values, residual);
         if (products == 2) apply(f, step, 1, at, second, residual);
     }
+}
+
+__device__ __forceinline__ void store(const Finish& f, const Place& at, const Values& values) {
 #pragma unroll
     for (int i = 0; i < ROWS; i++) {
         if (exists(f, at, i)) store(f, at.row + i * at.stride, at.col, at.count, at.vector, values[i]);
     }
+}
+
+__device__ __forceinline__ void finishAt(const Finish& f, const Place& at) {
+    Values values = {};
+    apply(f, at, values);
+    store(f, at, values);
 }
 
 // Launch: 256 threads, grid (units of four columns / 2^laneBits, rows), both rounded up; more rows stride over the grid.
@@ -301,5 +315,100 @@ extern "C" __global__ void __launch_bounds__(256) finish(const __grid_constant__
         finishAt(f, at);
     }
     // The clock of an earlier launch is behind, so nobody resets it.
+    if (f.busy != nullptr && threadIdx.x == 0) atomicMax(&f.busy->end, nowNs());
+}
+
+// ---- Norms: the sums and formulas of RowNorm.java. A block has whole rows, and makes their values anew for each pass:
+// what they are made of is in a near cache by then, and only the thread that reads an element writes it.
+
+__device__ __forceinline__ Place ofRow(const Finish& f, u64 row, int col) {
+    Place at;
+    at.row = row;
+    at.stride = 1;
+    at.col = col;
+    at.count = min(COLS, f.cols - col);
+    at.vector = f.vector != 0 && at.count == COLS;
+    return at;
+}
+
+// What the sums of all threads, of column 4 thread + j of each 512 columns, make together, by the number of columns. All
+// threads of the block get it, for each of their rows.
+__device__ __forceinline__ void means(const Finish& f, double (&sums)[ROWS][COLS], double (&to)[ROWS]) {
+    __shared__ double passed[NORM_THREADS / 2][ROWS * COLS];
+    __shared__ double found[ROWS];
+    const int thread = (int)threadIdx.x;
+    for (int half = NORM_THREADS / 2; half > 0; half /= 2) {
+        if (thread >= half && thread < 2 * half) {
+#pragma unroll
+            for (int i = 0; i < ROWS * COLS; i++) passed[thread - half][i] = sums[i / COLS][i % COLS];
+        }
+        __syncthreads();
+        if (thread < half) {
+#pragma unroll
+            for (int i = 0; i < ROWS * COLS; i++) sums[i / COLS][i % COLS] += passed[thread][i];
+        }
+        __syncthreads();
+    }
+    if (thread == 0) {
+#pragma unroll
+        for (int i = 0; i < ROWS; i++) {
+            found[i] = ((sums[i][0] + sums[i][2]) + (sums[i][1] + sums[i][3])) / (double)f.cols;
+        }
+    }
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < ROWS; i++) to[i] = found[i];
+    __syncthreads(); // or the next ones might be there first
+}
+
+__device__ __forceinline__ void storeNormalized(const Finish& f, const Place& at, const double (&mean)[ROWS],
+                                                const double (&scale)[ROWS], Values& values) {
+    float weight[COLS] = {}, bias[COLS] = {};
+    load(Source{f.normWeight, 0}, FP32, 0, at.col, at.count, at.vector, weight);
+    if (f.normBias != nullptr) load(Source{f.normBias, 0}, FP32, 0, at.col, at.count, at.vector, bias);
+#pragma unroll
+    for (int i = 0; i < ROWS * COLS; i++) {
+        float& value = values[i / COLS][i % COLS];
+        const double y = ((double)value - mean[i / COLS]) * scale[i / COLS] * (double)weight[i % COLS];
+        value = (float)(f.normBias != nullptr ? y + (double)bias[i % COLS] : y);
+    }
+    store(f, at, values);
+}
+
+// The first pass is for the mean, the second for the mean square; the root mean square has no first, and a mean of 0,
+// which changes no bit. The last one writes.
+__device__ __forceinline__ void normalizeRows(const Finish& f, u64 row) {
+    double mean[ROWS] = {}, scale[ROWS] = {};
+#pragma unroll 1
+    for (int pass = f.normBias != nullptr ? 0 : 1; pass < 3; pass++) {
+        double sums[ROWS][COLS] = {};
+#pragma unroll 1
+        for (int col = (int)threadIdx.x * COLS; col < f.cols; col += NORM_THREADS * COLS) {
+            const Place at = ofRow(f, row, col);
+            Values values = {};
+            apply(f, at, values);
+            if (pass == 2) {
+                storeNormalized(f, at, mean, scale, values);
+                continue;
+            }
+#pragma unroll
+            for (int i = 0; i < ROWS * COLS; i++) {
+                const double d = (double)values[i / COLS][i % COLS] - mean[i / COLS];
+                if (i % COLS < at.count) sums[i / COLS][i % COLS] += pass == 0 ? d : d * d;
+            }
+        }
+        if (pass == 0) means(f, sums, mean);
+        if (pass == 1) {
+            means(f, sums, scale);
+#pragma unroll
+            for (int i = 0; i < ROWS; i++) scale[i] = 1 / __dsqrt_rn(scale[i] + f.epsilon);
+        }
+    }
+}
+
+// Launch: 128 threads, grid (1, rows / 2), rounded up; more rows stride over the grid.
+extern "C" __global__ void __launch_bounds__(NORM_THREADS) finish_norm(const __grid_constant__ Finish f) {
+    if (f.busy != nullptr && threadIdx.x == 0 && blockIdx.y == 0) f.busy->begin = nowNs();
+    for (u64 row = blockIdx.y * (u64)ROWS; row < (u64)f.rows; row += gridDim.y * (u64)ROWS) normalizeRows(f, row);
     if (f.busy != nullptr && threadIdx.x == 0) atomicMax(&f.busy->end, nowNs());
 }

@@ -68,12 +68,6 @@ struct Barriers {
     __device__ __forceinline__ u32 empty(int stage) const { return base + 8 * (STAGES + stage); }
 };
 
-__device__ __forceinline__ Tile tileAt(const Schedule& s, int t) {
-    const int4* words = (const int4*)(s.tiles + t);
-    int4 x = __ldg(words), y = __ldg(words + 1);
-    return {x.x, x.y, x.z, x.w, y.x, y.y, y.z, y.w};
-}
-
 __device__ __forceinline__ int firstTile() { return blockIdx.x / CLUSTER; }
 __device__ __forceinline__ int tileStride() { return gridDim.x / CLUSTER; }
 

@@ -119,7 +119,7 @@ struct Loads {
         if (p.parts != nullptr && block < s.kBlocks && block == p.parts[part].endBlock) {
             part++;
             left = p.parts[part].k;
-            const Tile tile = s.tiles[t];
+            const Tile tile = tileAt(s, t);
             locate(tile, p.sources[tile.source + part], p.bs[part]);
         }
 #endif
@@ -369,7 +369,7 @@ __device__ __forceinline__ void multiply(const Schedule& s, int t, const Tile& t
 template <int WIDTH>
 __device__ __forceinline__ int multiplyAll(int t, const Schedule& s, const Problem& p) {
     for (; t < s.tileCount; t += gridDim.x) {
-        const Tile tile = s.tiles[t];
+        const Tile tile = tileAt(s, t);
         if (tile.width != WIDTH) break;
         if (threadIdx.x == 0) tileBegins(s, t);
         multiply<WIDTH>(s, t, tile, p);

@@ -84,8 +84,14 @@ struct Schedule {
     int gatesPerTile;   // at most
     int watchedCount;   // a multiple of 32
     u32 callsAhead;     // that a word's writer can be; what is further on is corrupt
-    u32 pad;
+    int rowLimit;       // rows of C from this one on are in no tile
 };
+
+__device__ __forceinline__ Tile tileAt(const Schedule& s, int t) {
+    const int4* words = (const int4*)(s.tiles + t);
+    int4 x = __ldg(words), y = __ldg(words + 1);
+    return {x.x, min(x.y, s.rowLimit - x.x), x.z, x.w, y.x, y.y, y.z, y.w};
+}
 
 __device__ __forceinline__ u32 flagAcquire(const u32* flag) {
     u32 value;

@@ -138,7 +138,7 @@ extern "C" __global__ void __launch_bounds__(256, 2)
     const int bBytes = types.b == FP32 ? 4 : 2;
     for (int t = blockIdx.x; t < s.tileCount; t += gridDim.x) {
         if (threadIdx.x == 0) tileBegins(s, t);
-        const Tile tile = s.tiles[t];
+        const Tile tile = tileAt(s, t);
         const Source a = sources[tile.source];
         const u8* rowsOfA = (const u8*)a.data + tile.sourceRow * a.pitch;
         const u8* columnsOfB = (const u8*)b.data + tile.col * (types.bTransposed ? b.pitch : (u64)bBytes);

@@ -277,7 +277,8 @@ class ArchitectureTest {
                             "CudaAllGatherMatmul",
                             "CudaAllGatherMatmulBuilder",
                             "CudaMatmulReduce",
-                            "CudaMatmulReduceBuilder"),
+                            "CudaMatmulReduceBuilder",
+                            "CudaWeights"),
                     "fabric",
                     Set.of("Fabric", "ReplicaGroups", "FabricException", "FailureReport", "World"),
                     "op",
@@ -330,9 +331,15 @@ class ArchitectureTest {
                     "predict",
                     Set.of("MachineModel"),
                     "tensor",
-                    Set.of("DType", "Matrix", "MatrixFiles", "ScaledMatrix"));
+                    Set.of(
+                            "BlockType",
+                            "DType",
+                            "Matrix",
+                            "MatrixFiles",
+                            "QuantizedMatrix",
+                            "ScaledMatrix"));
 
-    private static final int MOST_EXPORTED = 60;
+    private static final int MOST_EXPORTED = 63;
 
     @Test
     void whatIsExportedIsListed() throws Exception {
@@ -379,6 +386,8 @@ class ArchitectureTest {
         Map<String, Long> sizes =
                 LIBRARY.stream()
                         .filter(type -> type.getEnclosingClass().isEmpty())
+                        // Maven makes such a class of every package's Javadoc.
+                        .filter(type -> !type.getSimpleName().equals("package-info"))
                         .collect(
                                 Collectors.groupingBy(
                                         JavaClass::getPackageName, Collectors.counting()));

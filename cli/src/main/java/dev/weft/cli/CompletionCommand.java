@@ -10,6 +10,7 @@ import dev.weft.gemm.Gemms;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Reduction;
 import dev.weft.sim.Machines;
+import dev.weft.tensor.BlockType;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.ScaledMatrix.Scaling;
 import java.util.Arrays;
@@ -77,11 +78,25 @@ final class CompletionCommand extends WeftCommand {
                 Map.entry("--scales", Arrays.stream(Scaling.values()).map(Scaling::label).toList()),
                 Map.entry("--dtype", Stream.concat(TYPES.stream(), Stream.of("fp8")).toList()),
                 Map.entry("--a-dtype", TYPES),
-                Map.entry("--b-dtype", Arrays.stream(DType.values()).map(DType::label).toList()),
+                Map.entry(
+                        "--b-dtype",
+                        Stream.concat(
+                                        Arrays.stream(DType.values()).map(DType::label),
+                                        BlockType.MULTIPLIED.stream().map(BlockType::label))
+                                .toList()),
                 Map.entry("--out-dtype", TYPES),
                 Map.entry(
                         "--epilogue",
-                        List.of("bias", "relu", "gelu", "gelu-tanh", "silu", "swiglu", "residual")),
+                        List.of(
+                                "bias",
+                                "relu",
+                                "gelu",
+                                "gelu-tanh",
+                                "silu",
+                                "swiglu",
+                                "residual",
+                                "rmsnorm",
+                                "layernorm")),
                 Map.entry(
                         "--soc-version",
                         Stream.concat(Machines.names().stream(), Stream.of(Machines.HERE))

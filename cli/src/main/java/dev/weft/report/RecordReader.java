@@ -4,6 +4,7 @@ import dev.weft.fabric.ReplicaGroups;
 import dev.weft.json.JsonObject;
 import dev.weft.json.RecordJson;
 import dev.weft.process.SafeText;
+import dev.weft.tensor.BlockType;
 import dev.weft.tensor.DType;
 import dev.weft.trace.CallLog;
 import dev.weft.trace.Timeline;
@@ -133,6 +134,9 @@ public final class RecordReader {
         }
         for (String field : List.of("aDtype", "bDtype", "outDtype")) {
             try {
+                if (field.equals("bDtype") && BlockType.isLabel(json.text(field))) {
+                    continue;
+                }
                 DType.of(SafeText.excerpt(json.text(field)));
             } catch (IllegalArgumentException e) {
                 throw json.wrong(field, "is wrong: " + e.getMessage());

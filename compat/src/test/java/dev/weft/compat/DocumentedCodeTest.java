@@ -86,6 +86,10 @@ class DocumentedCodeTest {
                     Map.entry("epilogues", "Fabric fabric; Shards shards; Matrix b, bias;"),
                     Map.entry(
                             "epilogues 2",
+                            "Fabric fabric; Shards rows, kParts;"
+                                    + " Matrix residual, weight, ownRowsOfB;"),
+                    Map.entry(
+                            "epilogues 3",
                             "Fabric fabric; Shards shards; Matrix b, bias; Gpu gpu;"
                                     + " DeviceMatrix deviceMatrix;"),
                     Map.entry("fp8", "Fabric fabric; Shards shards; Matrix a, b; Arena arena;"),
@@ -93,6 +97,31 @@ class DocumentedCodeTest {
                             "gpu",
                             "Fabric fabric; Gpu gpu; Matrix weights, ownRowsOfB; GpuStream stream;"
                                     + " DeviceMatrix shard, ownColumnsOfA; int ranks; long k;"),
+                    Map.entry("gpu 2", "Fabric fabric; Gpu gpu; Matrix b, other; int ranks;"),
+                    Map.entry("gpu 3", "CudaAllGatherMatmul op; Matrix rows; GpuStream stream;"),
+                    Map.entry(
+                            "gpu 4",
+                            "CudaAllGatherMatmul op; DeviceMatrix shard; GpuStream stream;"),
+                    Map.entry(
+                            "quantized",
+                            "Fabric fabric; Shards shards; Matrix rows; Arena arena; long k;"),
+                    Map.entry(
+                            "service",
+                            "int ranks, tokens; Fabric fabric; Object weights; Queue queue;"
+                                    + " boolean served(World world) { return true; }"
+                                    + " void answer(Object batch, Broadcast batches,"
+                                    + " RankEncoder encoder) {}"
+                                    + " interface Queue { boolean isClosedAndEmpty();"
+                                    + " Object take(Duration idle); }"
+                                    + " record Broadcast(Fabric f, int t) implements AutoCloseable {"
+                                    + " void sendEnd() {} public void close() {}"
+                                    + " Optional<List<int[]>> receive() { return null; } }"
+                                    + " record RankEncoder(Fabric f, Object w, int t) implements"
+                                    + " AutoCloseable { void encode(List<int[]> texts) {}"
+                                    + " public void close() {} }"),
+                    Map.entry(
+                            "reliability",
+                            "Matrix weights; void serve(Fabric fabric, Matrix weights) {}"),
                     Map.entry(
                             "tutorial-ring",
                             "int RANKS, M, K, N_LOCAL; Fabric fabric; Matrix rows, columns,"

@@ -3,6 +3,8 @@ package dev.weft.cuda;
 import dev.weft.ffi.CudaMemory;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
 import java.util.Objects;
 
 /**
@@ -40,6 +42,28 @@ public record DeviceMatrix(long address, DType dtype, long rows, long cols, long
     /** A matrix of aligned rows at the start of {@code buffer}. */
     public static DeviceMatrix in(DeviceBuffer buffer, DType dtype, long rows, long cols) {
         return new DeviceMatrix(buffer.address(), dtype, rows, cols, alignedPitch(dtype, cols));
+    }
+
+    /**
+     * What another library shows as DLPack: a matrix of two dimensions on {@code gpu}, whose rows
+     * have their elements side by side. The library keeps it, and frees it once you call its
+     * deleter.
+     *
+     * @param tensor address of a {@code DLTensor}, or of a {@code DLManagedTensor}; of a {@code
+     *     DLManagedTensorVersioned}, the address of the {@code DLTensor} in it
+     */
+    public static DeviceMatrix ofDlpack(Gpu gpu, long tensor) {
+        return DlpackTensor.read(tensor, gpu.ordinal());
+    }
+
+    /**
+     * This as a {@code DLManagedTensor} for another library, without a deleter: its memory and the
+     * structure, which lies in {@code arena}, must outlive the other library's use.
+     *
+     * @param gpu on which this lies
+     */
+    public MemorySegment toDlpack(Gpu gpu, Arena arena) {
+        return DlpackTensor.write(this, gpu, arena);
     }
 
     public long pitchBytes() {

@@ -23,23 +23,51 @@ import java.util.stream.Stream;
  * }</pre>
  *
  * <p>If a rank throws, the waits of all other ranks end with an error, and the world cannot be used
- * any more: close it and make a new one. Ranks that are processes cannot meet a second time, so
- * they have to be started again. A world is used by one thread.
+ * any more. {@link #renew} closes it and returns the next one, in which operators are prepared
+ * again:
+ *
+ * <pre>{@code
+ * World world = World.auto(4);
+ * while (true) {
+ *     try (World current = world) {
+ *         current.run(fabric -> serve(fabric));
+ *         return;
+ *     } catch (FabricException e) {
+ *         world = world.renew();
+ *     }
+ * }
+ * }</pre>
+ *
+ * <p>A world is used by one thread.
  */
 public final class World implements AutoCloseable {
 
     /** The time without any progress after which a wait ends with an error. */
     public static final Duration DEFAULT_DEADLINE = Duration.ofSeconds(30);
 
+    private final Launcher launcher;
+    private final Map<String, String> environment;
+    private final Duration deadlineOrNull;
     private final List<? extends Rank> ranks;
-    private final Arena memory;
+    private final Arena memory = Arena.ofShared();
 
     /** What ended the first run that failed, or null. */
     private Throwable failure;
 
-    private World(List<? extends Rank> ranks, Arena memory) {
-        this.ranks = ranks;
-        this.memory = memory;
+    private World(
+            Launcher launcher,
+            int ranks,
+            Map<String, String> environment,
+            Duration deadlineOrNull) {
+        this.launcher = launcher;
+        this.environment = environment;
+        this.deadlineOrNull = deadlineOrNull;
+        try {
+            this.ranks = launcher.join(ranks, environment, deadlineOrNull, memory);
+        } catch (Throwable e) {
+            memory.close();
+            throw e;
+        }
     }
 
     /**
@@ -62,11 +90,13 @@ public final class World implements AutoCloseable {
         }
 
         /**
-         * The ranks that this process runs; for processes, the one that it is.
+         * The ranks that this process runs; for processes, the one that it is. Called again once
+         * they are closed, those of the next world.
          *
          * @param ranks the number of ranks, for threads
          * @param deadlineOrNull null for the environment's deadline, or else the default one
          * @param memory for threads; freed when the world is closed
+         * @throws UnsupportedOperationException if there is no next world
          */
         List<? extends Rank> join(
                 int ranks, Map<String, String> environment, Duration deadlineOrNull, Arena memory);
@@ -111,13 +141,7 @@ public final class World implements AutoCloseable {
                         .filter(one -> one.kind().equals(kind))
                         .findFirst()
                         .orElseThrow(() -> new IllegalStateException("Weft lacks its " + kind));
-        Arena memory = Arena.ofShared();
-        try {
-            return new World(launcher.join(ranks, environment, deadlineOrNull, memory), memory);
-        } catch (Throwable e) {
-            memory.close();
-            throw e;
-        }
+        return new World(launcher, ranks, environment, deadlineOrNull);
     }
 
     private static Stream<Launcher> launchers() {
@@ -195,7 +219,7 @@ public final class World implements AutoCloseable {
     public <T> List<T> call(Function<T> function) {
         if (failure != null) {
             throw new IllegalStateException(
-                    "this world has failed before (%s): expected a new World; under MPI, new processes"
+                    "this world has failed before (%s): expected World.renew(), or under MPI new processes"
                             .formatted(failure.getMessage()),
                     failure);
         }
@@ -291,9 +315,33 @@ public final class World implements AutoCloseable {
         }
     }
 
+    /**
+     * Closes this world, if it is not closed yet, and returns a new one with as many ranks and the
+     * same deadline. Close operators and weights first: they belong to this world.
+     *
+     * <p>Threads begin again at once. Processes that {@code weft launch --restarts} has started
+     * wait until all ranks have called this method or were started again. The launcher replaces a
+     * rank that does not call it within the deadline and 5 s, and a new process for which others
+     * have waited for 5 minutes. This method throws if the launcher does not answer for the
+     * deadline and 5 s. If a rank is lost while they meet, they meet once more. If this method
+     * throws, this world is closed; it may be called again.
+     *
+     * @throws UnsupportedOperationException with a one-line message, if nobody starts ranks again:
+     *     under MPI, torchrun, or {@code weft launch} without {@code --restarts}
+     * @throws IllegalStateException with a one-line message, if the launcher's restarts are used
+     *     up, a rank has already ended, or the launcher is gone or does not answer
+     */
+    public World renew() {
+        close();
+        return new World(launcher, ranks.size(), environment, deadlineOrNull);
+    }
+
+    /** Does nothing the second time. */
     @Override
     public void close() {
-        ranks.forEach(Rank::close);
-        memory.close();
+        if (memory.scope().isAlive()) {
+            ranks.forEach(Rank::close);
+            memory.close();
+        }
     }
 }

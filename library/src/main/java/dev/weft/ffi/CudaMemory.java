@@ -180,6 +180,10 @@ public final class CudaMemory {
             long widthBytes,
             long rows,
             long stream) {
+        if (rows == 1 || widthBytes == dstPitch && widthBytes == srcPitch) {
+            copyAsync(dst, src, rows * widthBytes, stream);
+            return;
+        }
         // A CUDA_MEMCPY2D: x, y, type, host, device, array, pitch of both sides, and the size.
         long[] copy = words();
         copy[0] = 0;

@@ -72,7 +72,7 @@ public record Processor(String arch, Set<String> features) {
     }
 
     /** The fastest first. */
-    private List<String> kinds() {
+    public List<String> kinds() {
         if (arch.equals("aarch64")) {
             return List.of("neon");
         }

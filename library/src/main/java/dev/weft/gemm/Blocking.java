@@ -44,17 +44,6 @@ record Blocking(int depth, int rows, int cols, long cacheBytes) {
                 half);
     }
 
-    /**
-     * Rows that are packed at a time. With one panel, every packed row is used once, so it should
-     * be used while it is in the nearest cache, unless B, which is read once per block of rows,
-     * would then come from a far one. Measured at 4096 x N x 4096, 12 rows against 504: N = 16
-     * 1.21, N = 64 1.13, and with two panels 0.87; at K = 16384, where B is far, 0.71 with N = 64.
-     */
-    int rowsFor(PackedB b, int tileCols, int onePanelRows) {
-        boolean onePanel = b.n() <= tileCols;
-        return onePanel && !isFar(b) ? Math.min(rows, onePanelRows) : rows;
-    }
-
     /** Whether B is too large to stay in a near cache. */
     boolean isFar(PackedB b) {
         return b.bytes() > cacheBytes;

@@ -14,7 +14,8 @@ public interface Gemm {
 
     /**
      * {@code neon}, {@code avx2}, {@code avx512} or {@code amx} for machine code, {@code vector}
-     * with its width in bits, {@code scalar}, or {@code openblas}.
+     * with its width in bits, {@code scalar}, or {@code openblas}; with the type in front for a B
+     * in blocks, as in {@code q4_k-avx2}.
      */
     String name();
 
@@ -35,8 +36,9 @@ public interface Gemm {
     /** What an engine promises about the bits of its products. */
     enum Bits {
         /**
-         * Each element is the chain of fused multiply-adds over k in order, in fp32: the same on
-         * every machine, in any call and with any other rows and columns.
+         * Each element is the chain of fused multiply-adds over k in order, in fp32, or that of
+         * {@link dev.weft.gemm.code.BlockKernel}: the same on every machine, in any call and with
+         * any other rows and columns.
          */
         PORTABLE,
         /**
@@ -74,21 +76,23 @@ public interface Gemm {
     default PackedB pack(Matrix b, boolean transposed, Arena arena) {
         long k = transposed ? b.cols() : b.rows();
         long n = transposed ? b.rows() : b.cols();
-        PackedB packed = packed(k, n, LargePages.allocate(packedBytes(k, n), arena));
+        DType type = b.dtype();
+        PackedB packed = packed(k, n, type, LargePages.allocate(packedBytes(k, n, type), arena));
         packed.fill(b, transposed, 0, 1);
         return packed;
     }
 
-    /** Bytes that {@link #packed} needs for a B of [k, n]. */
-    long packedBytes(long k, long n);
+    /** Bytes that {@link #packed} needs for a B of [k, n] of a type. */
+    long packedBytes(long k, long n, DType type);
 
     /**
      * A packed B in the caller's memory, to be filled by {@link PackedB#fill}, or already filled by
      * another rank.
      *
+     * @param type the type of B, which stays 16 bits if the engine widens it on use
      * @param memory at least {@link #packedBytes}, initially zero, aligned for vectors
      */
-    PackedB packed(long k, long n, MemorySegment memory);
+    PackedB packed(long k, long n, DType type, MemorySegment memory);
 
     /** Working memory for one thread and products of up to [any, k] with [k, n]. */
     Scratch scratch(long k, long n, Arena arena);

@@ -1,8 +1,12 @@
 package dev.weft.gemm;
 
+import dev.weft.gemm.code.BlockCode;
+import dev.weft.gemm.code.BlockKernel;
+import dev.weft.gemm.code.ScalarBlocks;
 import dev.weft.gemm.code.TileCode;
 import dev.weft.gemm.code.Tiles;
 import dev.weft.process.Fallback;
+import dev.weft.tensor.BlockType;
 import dev.weft.tensor.DType;
 import java.util.Arrays;
 import java.util.List;
@@ -24,13 +28,14 @@ public final class Gemms {
     private static final String HOW_TO_GET_IT = "start Java with --add-modules " + VECTOR_MODULE;
 
     private static final Tiles SCALAR = new ScalarTiles();
+    private static final BlockKernel SCALAR_BLOCKS = new ScalarBlocks(8, 16, false);
 
     private Gemms() {}
 
     /** The fastest engine for operands of these types: AMX for bf16 if this machine has it. */
     public static Gemm auto(DType a, DType b) {
         boolean bf16 = a == DType.BF16 && b == DType.BF16;
-        return bf16 && Amx.CODE.missing == null ? new TiledGemm(Amx.CODE.tiles) : portable();
+        return bf16 && Amx.CODE.missing == null ? new TiledGemm(Amx.CODE.kernel) : portable();
     }
 
     /**
@@ -40,7 +45,7 @@ public final class Gemms {
      */
     public static Gemm portable() {
         if (Fp32.CODE.missing == null) {
-            return new TiledGemm(Fp32.CODE.tiles);
+            return new TiledGemm(Fp32.CODE.kernel);
         }
         Gemm other = new TiledGemm(vectorModulePresent() ? Vectors.TILES : SCALAR);
         String slower = "engine " + other.name() + ", which is slower";
@@ -60,8 +65,8 @@ public final class Gemms {
                 switch (name) {
                     case "auto" -> auto(a, b);
                     case "portable" -> portable();
-                    case "native" -> Fp32.CODE.engine(name);
-                    case "amx" -> Amx.CODE.engine(name);
+                    case "native" -> new TiledGemm(Fp32.CODE.wanted(name));
+                    case "amx" -> new TiledGemm(Amx.CODE.wanted(name));
                     case "scalar" -> new TiledGemm(SCALAR);
                     case "vector" -> {
                         if (!vectorModulePresent()) {
@@ -82,6 +87,34 @@ public final class Gemms {
                             .formatted(name, a.label(), b.label(), types(engine)));
         }
         return engine;
+    }
+
+    /**
+     * The engine for a B in blocks: {@code auto} and {@code portable} are machine code if there is
+     * some for this machine, otherwise, which is logged, Java; {@code native} and {@code scalar}
+     * one of them. All have the same bits.
+     */
+    public static Gemm ofBlocks(String name, BlockType type) {
+        return switch (name) {
+            case "auto", "portable" -> {
+                boolean none = Blocks.CODE.missing != null;
+                if (none) {
+                    String slower = "products of blocks in Java, which is slower";
+                    Fallback.report(slower, Blocks.CODE.missing);
+                }
+                yield new BlockGemm(none ? SCALAR_BLOCKS : Blocks.CODE.kernel, type);
+            }
+            case "native" -> new BlockGemm(Blocks.CODE.wanted(name), type);
+            case "scalar" -> new BlockGemm(SCALAR_BLOCKS, type);
+            default -> {
+                if (!NAMES.contains(name)) {
+                    throw unknown(name);
+                }
+                throw new IllegalArgumentException(
+                        "engine '%s' does not multiply %s: expected auto, portable, native or scalar"
+                                .formatted(name, type.label()));
+            }
+        };
     }
 
     private static String types(Gemm engine) {
@@ -105,6 +138,11 @@ public final class Gemms {
 
     /** An engine with the bits of the engine that has this {@link Gemm#name}. */
     public static Gemm withBitsOf(String engine) {
+        for (BlockType type : BlockType.MULTIPLIED) {
+            if (engine.startsWith(type.label() + "-")) {
+                return ofBlocks("portable", type);
+            }
+        }
         return switch (engine) {
             case "amx", "openblas" -> byName(engine, DType.BF16, DType.BF16);
             default -> portable();
@@ -132,35 +170,39 @@ public final class Gemms {
 
     /** Machine code, written when it is first needed, once per process. */
     private static final class Fp32 {
-        static final MachineCode CODE = MachineCode.of(TileCode::forThisMachine);
+        static final MachineCode<Tiles> CODE = MachineCode.of(TileCode::forThisMachine);
+    }
+
+    private static final class Blocks {
+        static final MachineCode<BlockKernel> CODE = MachineCode.of(BlockCode::forThisMachine);
     }
 
     private static final class Amx {
-        static final MachineCode CODE = MachineCode.of(TileCode::amx);
+        static final MachineCode<Tiles> CODE = MachineCode.of(TileCode::amx);
     }
 
     /**
      * @param missing why there is none, else null
      */
-    private record MachineCode(Tiles tiles, String missing) {
+    private record MachineCode<K>(K kernel, String missing) {
 
-        static MachineCode of(Supplier<Tiles> writer) {
+        static <K> MachineCode<K> of(Supplier<? extends K> writer) {
             try {
-                return new MachineCode(writer.get(), null);
+                return new MachineCode<>(writer.get(), null);
             } catch (IllegalStateException e) {
-                return new MachineCode(null, String.valueOf(e.getMessage()));
+                return new MachineCode<>(null, String.valueOf(e.getMessage()));
             } catch (LinkageError e) {
                 // Java forbids native calls.
                 Throwable cause = e.getCause() == null ? e : e.getCause();
-                return new MachineCode(null, String.valueOf(cause.getMessage()));
+                return new MachineCode<>(null, String.valueOf(cause.getMessage()));
             }
         }
 
-        Gemm engine(String name) {
+        K wanted(String engine) {
             if (missing != null) {
-                throw new IllegalArgumentException("engine '" + name + "': " + missing);
+                throw new IllegalArgumentException("engine '" + engine + "': " + missing);
             }
-            return new TiledGemm(tiles);
+            return kernel;
         }
     }
 }

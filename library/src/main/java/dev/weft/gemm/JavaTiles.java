@@ -68,6 +68,7 @@ abstract class JavaTiles implements Tiles {
             int tileCount,
             int rowCount,
             int depth,
+            DType panelType,
             MemorySegment panels,
             long bFrom,
             int colCount,
@@ -84,7 +85,7 @@ abstract class JavaTiles implements Tiles {
                     clear(sums, at, pitch, rowBytes);
                 }
                 long a = aFrom + (long) tile * depth * TILE_COLUMN_BYTES;
-                long b = bFrom + panel * panelBytes(depth);
+                long b = bFrom + panel * panelBytes(type(), depth);
                 sumTile(packed, a, panels, b, depth, sums, at, pitch);
             }
         }

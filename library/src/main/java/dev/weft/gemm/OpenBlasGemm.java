@@ -62,21 +62,21 @@ final class OpenBlasGemm implements Gemm {
     }
 
     @Override
-    public long packedBytes(long k, long n) {
+    public long packedBytes(long k, long n, DType type) {
         requireSizes(k, n);
-        return PackedB.bytes(k, n, panelCols(n), DType.FP32);
+        return PackedB.bytes(k, n, panelCols(n), DType.FP32, false);
     }
 
     /** One panel of all columns and one block of all rows: B as fp32, row after row. */
     @Override
-    public PackedB packed(long k, long n, MemorySegment memory) {
+    public PackedB packed(long k, long n, DType type, MemorySegment memory) {
         requireSizes(k, n);
         if (!memory.isNative() || memory.address() % Float.BYTES != 0) {
             throw new IllegalArgumentException(
                     "engine openblas: packed B must lie off the heap and aligned, not at "
                             + memory);
         }
-        return new PackedB(k, n, panelCols(n), Math.max(1, k), DType.FP32, memory);
+        return new PackedB(k, n, panelCols(n), Math.max(1, k), DType.FP32, false, memory);
     }
 
     private static void requireSizes(long k, long n) {
@@ -109,7 +109,7 @@ final class OpenBlasGemm implements Gemm {
             long cRow,
             Scratch scratch) {
         Gemm.check(a, aRow, rows, b, firstCol, cols, COL_QUANTUM, resume, c, cRow);
-        b.requireLayout(panelCols(b.n()), Math.max(1, b.k()), DType.FP32, name());
+        b.requireLayout(panelCols(b.n()), Math.max(1, b.k()), DType.FP32, false, name());
         Converted own = Converted.of(scratch, b.k(), b.n());
         if (rows == 0 || cols == 0 || resume && b.k() == 0) {
             return;

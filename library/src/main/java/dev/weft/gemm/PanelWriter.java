@@ -7,7 +7,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.Arrays;
 
-/** Copies rectangles of B into panels, converted to fp32, or unchanged if B is bf16. One thread. */
+/** Copies rectangles of B into panels, widened to fp32 if those hold fp32. One thread. */
 final class PanelWriter {
 
     private static final ValueLayout.OfFloat FLOAT = RowConverter.FLOAT;
@@ -20,17 +20,19 @@ final class PanelWriter {
     private final Matrix b;
     private final boolean transposed;
     private final DType type;
+    private final boolean pairs;
     private final MemorySegment panels;
     private final int panelCols;
     private final RowConverter converter = new RowConverter();
     private final float[] piece = new float[PIECE];
     private final MemorySegment pieceView = MemorySegment.ofArray(piece);
+    private final short[] halves = new short[PIECE];
 
     /** Two rows of a bf16 panel, and both combined. */
     private final short[] even;
 
     private final short[] odd;
-    private final int[] pairs;
+    private final int[] both;
 
     PanelWriter(Matrix b, boolean transposed, PackedB packed) {
         this.b = b;
@@ -38,15 +40,16 @@ final class PanelWriter {
         this.type = packed.type();
         this.panels = packed.panels();
         this.panelCols = packed.panelCols();
-        int pairCols = type == DType.BF16 ? panelCols : 0;
+        this.pairs = packed.pairs();
+        int pairCols = pairs ? panelCols : 0;
         this.even = new short[pairCols];
         this.odd = new short[pairCols];
-        this.pairs = new int[pairCols];
+        this.both = new int[pairCols];
     }
 
     /** Writes B[fromK ..][fromCol ..] as one panel that starts at byte {@code start}. */
     void write(long fromK, long depth, long fromCol, int cols, long start) {
-        if (type == DType.BF16) {
+        if (pairs) {
             if (transposed) {
                 turnPairs(fromK, depth, fromCol, cols, start);
             } else {
@@ -54,6 +57,10 @@ final class PanelWriter {
                     writePairs(fromK + i, i + 1 < depth, fromCol, cols, start + at(i, 0));
                 }
             }
+            return;
+        }
+        if (type != DType.FP32) {
+            writeHalves(fromK, depth, fromCol, cols, start);
             return;
         }
         if (!transposed) {
@@ -74,20 +81,43 @@ final class PanelWriter {
         }
     }
 
+    /** The same for elements of 16 bits, whose bits stay. */
+    private void writeHalves(long fromK, long depth, long fromCol, int cols, long start) {
+        if (!transposed) {
+            for (long i = 0; i < depth; i++) {
+                long from = b.offset(fromK + i, fromCol);
+                long bytes = (long) cols * Short.BYTES;
+                MemorySegment.copy(b.data(), from, panels, start + at(i, 0), bytes);
+            }
+            return;
+        }
+        for (long i = 0; i < depth; i += PIECE) {
+            int length = (int) Math.min(PIECE, depth - i);
+            for (long col = 0; col < cols; col++) {
+                long from = b.offset(fromCol + col, fromK + i);
+                MemorySegment.copy(b.data(), SHORT, from, halves, 0, length);
+                long to = start + at(i, col);
+                for (int j = 0; j < length; j++) {
+                    panels.set(SHORT, to + at(j, 0), halves[j]);
+                }
+            }
+        }
+    }
+
     /** Writes rows k and, if it exists, k + 1 side by side; {@code to} is column 0's offset. */
-    private void writePairs(long k, boolean both, long fromCol, int cols, long to) {
+    private void writePairs(long k, boolean hasOdd, long fromCol, int cols, long to) {
         MemorySegment.copy(b.data(), SHORT, b.offset(k, fromCol), even, 0, cols);
-        if (both) {
+        if (hasOdd) {
             MemorySegment.copy(b.data(), SHORT, b.offset(k + 1, fromCol), odd, 0, cols);
         } else {
             Arrays.fill(odd, (short) 0);
         }
         for (int col = 0; col < cols; col++) {
-            pairs[col] = odd[col] << Short.SIZE | Short.toUnsignedInt(even[col]);
+            both[col] = odd[col] << Short.SIZE | Short.toUnsignedInt(even[col]);
         }
         for (int col = 0; col < cols; col += Tiles.BF16_COLS) {
             int count = Math.min(Tiles.BF16_COLS, cols - col);
-            MemorySegment.copy(pairs, col, panels, INT, to + at(0, col), count);
+            MemorySegment.copy(both, col, panels, INT, to + at(0, col), count);
         }
     }
 
@@ -113,6 +143,6 @@ final class PanelWriter {
     }
 
     private long at(long row, long col) {
-        return Tiles.inPanel(type, panelCols, row, col);
+        return Tiles.inPanel(type, pairs, panelCols, row, col);
     }
 }

@@ -23,7 +23,7 @@ final class TiledGemm implements Gemm {
     }
 
     TiledGemm(Tiles tiles, Blocking blocking) {
-        if (Tiles.paddedDepth(tiles.type(), blocking.depth()) != blocking.depth()) {
+        if (Tiles.paddedDepth(tiles.pairs(), blocking.depth()) != blocking.depth()) {
             throw new IllegalArgumentException(
                     "depth %s (property weft.gemm.depth): engine %s takes multiples of %s"
                             .formatted(blocking.depth(), tiles.name(), Tiles.BF16_STEP));
@@ -67,7 +67,7 @@ final class TiledGemm implements Gemm {
 
     @Override
     public int sumQuantum() {
-        return (int) Tiles.paddedDepth(tiles.type(), 1);
+        return (int) Tiles.paddedDepth(tiles.pairs(), 1);
     }
 
     @Override
@@ -76,13 +76,19 @@ final class TiledGemm implements Gemm {
     }
 
     @Override
-    public long packedBytes(long k, long n) {
-        return PackedB.bytes(k, n, tileCols, tiles.type());
+    public long packedBytes(long k, long n, DType type) {
+        return PackedB.bytes(k, n, tileCols, packedType(n, type), tiles.pairs());
     }
 
     @Override
-    public PackedB packed(long k, long n, MemorySegment memory) {
-        return new PackedB(k, n, tileCols, blocking.depth(), tiles.type(), memory);
+    public PackedB packed(long k, long n, DType type, MemorySegment memory) {
+        DType own = packedType(n, type);
+        return new PackedB(k, n, tileCols, blocking.depth(), own, tiles.pairs(), memory);
+    }
+
+    /** One panel is small, and is read once for each few rows: it is widened only once. */
+    private DType packedType(long n, DType type) {
+        return tiles.keeps(type) && n > tileCols ? type : tiles.type();
     }
 
     @Override
@@ -103,28 +109,43 @@ final class TiledGemm implements Gemm {
             long cRow,
             Scratch scratch) {
         Gemm.check(a, aRow, rows, b, firstCol, cols, tileCols, resume, c, cRow);
-        if (!multiplies(a.dtype())) {
-            throw new IllegalArgumentException(
-                    "engine %s multiplies %s only: A is %s"
-                            .formatted(name(), tiles.type().label(), a.describe()));
-        }
-        int depth = blocking.depth();
-        b.requireLayout(tileCols, depth, tiles.type(), name());
-        TiledBlock own = TiledBlock.of(scratch, tiles, depth, (int) blockRows(), sumCols(cols));
-        int blockRows = Blocking.even(rows, blocking.rowsFor(b, tileCols, tileRows), tileRows);
+        check(a, b);
+        TiledBlock own =
+                TiledBlock.of(scratch, tiles, blocking.depth(), (int) blockRows(), sumCols(cols));
+        int blockRows = Blocking.even(rows, blocking.rows(), tileRows);
         int blockCols = Blocking.even(cols, blocking.cols(), tileCols);
         long endCol = firstCol + cols;
         if (resume && b.k() == 0) {
             return;
         }
+        long depth = depth(a, b);
         // Loops 1 and 2: blocks of C, each finished before the next begins.
         for (long row = 0; row < rows; row += blockRows) {
             int height = (int) Math.min(blockRows, rows - row);
             for (long col = firstCol; col < endCol; col += blockCols) {
                 int width = (int) Math.min(blockCols, endCol - col);
-                own.multiply(a, aRow + row, b, resume, c, cRow + row, col, height, width);
+                own.multiply(a, aRow + row, b, depth, resume, c, cRow + row, col, height, width);
             }
         }
+    }
+
+    // Methods of their own: the JIT compiler inlines no large method, and a caller's view of a
+    // matrix would become a heap object.
+
+    private void check(Matrix a, PackedB b) {
+        if (!multiplies(a.dtype())) {
+            throw new IllegalArgumentException(
+                    "engine %s multiplies %s only: A is %s"
+                            .formatted(name(), tiles.type().label(), a.describe()));
+        }
+        DType elements = tiles.keeps(b.type()) ? b.type() : tiles.type();
+        b.requireLayout(tileCols, blocking.depth(), elements, tiles.pairs(), name());
+    }
+
+    /** How much of K is summed at a time: in place all, unless B would come from a far cache. */
+    private long depth(Matrix a, PackedB b) {
+        boolean whole = TiledBlock.readsInPlace(tiles, a, b) && !blocking.isFar(b);
+        return whole ? b.k() : blocking.depth();
     }
 
     private int sumCols(long n) {

@@ -173,7 +173,7 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
     /** An engine that all ranks' machines can run, if the choice is left to Weft. Collective. */
     private Gemm agreedEngine(Description wanted) {
         if (!weights().isEmpty()) {
-            return Weights.engine(weights(), fabric, engine(), wanted.aType());
+            return Weights.engine(weights(), sides().size(), fabric, engine(), wanted.aType());
         }
         String name = wanted.engine() == null ? "auto" : wanted.engine();
         DType aType = multiplied(wanted.aType());
@@ -259,7 +259,7 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
             List<HostExecutor.Work> works = new ArrayList<>();
             Plan plan = operator.plan();
             while (HostOperator.hasFewerRows(plan.chunks())) {
-                Shards shards = HostOperator.fewerRows(plan.chunks().shards());
+                Shards shards = Description.fewerRows(plan.chunks().shards());
                 Planning planning =
                         Planning.of(
                                 fabric,

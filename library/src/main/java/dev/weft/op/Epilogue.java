@@ -15,8 +15,8 @@ import java.util.stream.Collectors;
 
 /**
  * The steps that are applied to the elements of a product before they are rounded to its type, such
- * as {@code Epilogue.none().bias(bias).gelu()}. An operator applies them to rows as soon as they
- * are multiplied, while they are in a near cache.
+ * as {@code Epilogue.none().bias(bias).gelu()}; the last may normalize whole rows. An operator
+ * applies them to rows as soon as they are multiplied, while they are in a near cache.
  *
  * <p>Every step takes and gives fp32 values. The first step gets the sums of the product; the
  * result of the last one is rounded to the output's type. The bits are the same on every machine,
@@ -28,9 +28,11 @@ public final class Epilogue {
     /**
      * One step.
      *
-     * @param operands for a bias, one for each product; for a residual, one; otherwise none
+     * @param operands for a bias, one for each product; for a residual, one; for a norm, the weight
+     *     and what is added; otherwise none
+     * @param epsilon of a norm; otherwise 0
      */
-    private record Step(Kind kind, List<Supplier<?>> operands) {}
+    private record Step(Kind kind, List<Supplier<?>> operands, double epsilon) {}
 
     private static final Epilogue NONE = new Epilogue(List.of());
 
@@ -47,13 +49,41 @@ public final class Epilogue {
 
     /**
      * Parses the names of steps, separated by commas: {@code bias}, {@code relu}, {@code gelu},
-     * {@code gelu-tanh}, {@code silu}, {@code swiglu}, {@code residual}.
+     * {@code gelu-tanh}, {@code silu}, {@code swiglu}, {@code residual}. The norms need operands of
+     * their own: see the other {@code parse}.
      *
      * @param bias gives the operand of {@link #bias} when an operator is prepared; one for all
      *     products
      * @param residual gives the operand of {@link #residual(Supplier)}
      */
     public static Epilogue parse(String text, Supplier<Matrix> bias, Supplier<?> residual) {
+        Epilogue epilogue = parse(text, bias, residual, () -> null, () -> null, 0);
+        if (epilogue.normalizes()) {
+            throw new IllegalArgumentException(
+                    "epilogue '%s' has a norm without a weight: expected one, and epsilon"
+                            .formatted(text));
+        }
+        return epilogue;
+    }
+
+    /**
+     * Parses the names of steps, separated by commas, which include {@code rmsnorm} and {@code
+     * layernorm}.
+     *
+     * @param bias gives the operand of {@link #bias} when an operator is prepared; one for all
+     *     products
+     * @param residual gives the operand of {@link #residual(Supplier)}
+     * @param normWeight gives the weight of a norm when an operator is prepared
+     * @param normBias gives what {@link #layerNorm} adds
+     * @param epsilon of a norm
+     */
+    public static Epilogue parse(
+            String text,
+            Supplier<Matrix> bias,
+            Supplier<?> residual,
+            Supplier<Matrix> normWeight,
+            Supplier<Matrix> normBias,
+            double epsilon) {
         Epilogue epilogue = NONE;
         for (String name : text.split(",", -1)) {
             Kind kind =
@@ -62,13 +92,14 @@ public final class Epilogue {
                             .findFirst()
                             .orElseThrow(() -> unknown(name, text));
             epilogue =
-                    epilogue.then(
-                            kind,
-                            switch (kind) {
-                                case BIAS -> List.of(bias);
-                                case RESIDUAL -> List.of(residual);
-                                default -> List.of();
-                            });
+                    switch (kind) {
+                        case BIAS -> epilogue.then(kind, List.of(bias));
+                        case RESIDUAL -> epilogue.then(kind, List.of(residual));
+                        case RMS_NORM -> epilogue.norm(kind, List.of(normWeight), epsilon);
+                        case LAYER_NORM ->
+                                epilogue.norm(kind, List.of(normWeight, normBias), epsilon);
+                        default -> epilogue.then(kind, List.of());
+                    };
         }
         return epilogue;
     }
@@ -143,14 +174,60 @@ public final class Epilogue {
         return then(Kind.RESIDUAL, List.of(ofThisCall));
     }
 
+    /**
+     * Divides each row by the root of the mean of its squares and of epsilon, and multiplies column
+     * by column by a weight: x / sqrt(mean(x^2) + epsilon) w. The last step, of a single result.
+     *
+     * @param weight [1, N] of any type; it is read when an operator is prepared and may be freed
+     *     afterwards
+     * @param epsilon 0 or more
+     */
+    public Epilogue rmsNorm(Matrix weight, double epsilon) {
+        Objects.requireNonNull(weight, "weight");
+        return norm(Kind.RMS_NORM, List.of(() -> weight), epsilon);
+    }
+
+    /**
+     * Takes the mean off each row, divides it by the root of its variance and of epsilon,
+     * multiplies column by column by a weight and adds a bias: (x - mean) / sqrt(mean((x - mean)^2)
+     * + epsilon) w + b. The last step, of a single result.
+     *
+     * @param weight [1, N] of any type; it is read when an operator is prepared and may be freed
+     *     afterwards
+     * @param bias likewise
+     * @param epsilon 0 or more
+     */
+    public Epilogue layerNorm(Matrix weight, Matrix bias, double epsilon) {
+        Objects.requireNonNull(weight, "weight");
+        Objects.requireNonNull(bias, "bias");
+        return norm(Kind.LAYER_NORM, List.of(() -> weight, () -> bias), epsilon);
+    }
+
+    private Epilogue norm(Kind kind, List<Supplier<?>> operands, double epsilon) {
+        if (!(epsilon >= 0 && epsilon < Double.POSITIVE_INFINITY)) {
+            throw new IllegalArgumentException(
+                    "epsilon of %s is %s: expected 0 or more".formatted(kind.text(), epsilon));
+        }
+        return then(kind, operands, epsilon);
+    }
+
     private Epilogue then(Kind kind, List<Supplier<?>> operands) {
+        return then(kind, operands, 0);
+    }
+
+    private Epilogue then(Kind kind, List<Supplier<?>> operands, double epsilon) {
         if (steps.stream().anyMatch(step -> step.kind() == kind)) {
             throw new IllegalArgumentException(
                     "epilogue '%s,%s' has two steps '%s': expected one of each kind"
                             .formatted(this, kind.text(), kind.text()));
         }
+        if (normalizes()) {
+            throw new IllegalArgumentException(
+                    "epilogue '%s,%s' has a step after '%s': expected the norm to be the last one"
+                            .formatted(this, kind.text(), steps.getLast().kind().text()));
+        }
         List<Step> more = new ArrayList<>(steps);
-        more.add(new Step(kind, List.copyOf(operands)));
+        more.add(new Step(kind, List.copyOf(operands), epsilon));
         return new Epilogue(List.copyOf(more));
     }
 
@@ -202,6 +279,10 @@ public final class Epilogue {
         return steps.stream().anyMatch(step -> step.kind() == Kind.SWIGLU);
     }
 
+    private boolean normalizes() {
+        return !steps.isEmpty() && steps.getLast().kind().isNorm();
+    }
+
     /**
      * The steps with their operands; refuses what does not fit the products. The residual is
      * checked by the code that applies it.
@@ -212,6 +293,7 @@ public final class Epilogue {
         List<Long> left = columns;
         List<float[]> biases = new ArrayList<>();
         Supplier<?> residuals = null;
+        EpilogueSteps.Norm norm = null;
         for (Step step : steps) {
             switch (step.kind()) {
                 case BIAS -> addBiases(step, left, biases);
@@ -229,6 +311,14 @@ public final class Epilogue {
                     }
                     residuals = step.operands().getFirst();
                 }
+                case RMS_NORM, LAYER_NORM -> {
+                    if (left.size() != 1) {
+                        throw wrongShape(
+                                "%s of %d products".formatted(step.kind().text(), left.size()),
+                                "one");
+                    }
+                    norm = norm(step, left.getFirst());
+                }
                 default -> {}
             }
         }
@@ -237,7 +327,18 @@ public final class Epilogue {
                 steps.stream().map(Step::kind).toList(),
                 List.copyOf(biases),
                 residuals,
-                columns.isEmpty() ? 0 : columns.getFirst());
+                columns.isEmpty() ? 0 : columns.getFirst(),
+                norm);
+    }
+
+    private EpilogueSteps.Norm norm(Step step, long cols) {
+        List<float[]> operands = new ArrayList<>();
+        for (Supplier<?> operand : step.operands()) {
+            String what = operands.isEmpty() ? "weight" : "bias";
+            operands.add(values(what + " of " + step.kind().text(), operand, cols));
+        }
+        float[] bias = operands.size() == 1 ? null : operands.get(1);
+        return new EpilogueSteps.Norm(operands.getFirst(), bias, step.epsilon());
     }
 
     private void addBiases(Step step, List<Long> columns, List<float[]> biases) {
@@ -248,22 +349,25 @@ public final class Epilogue {
                     "one for each, or one for all");
         }
         for (int i = 0; i < columns.size(); i++) {
-            long cols = columns.get(i);
-            if (!(step.operands().get(count == 1 ? 0 : i).get() instanceof Matrix bias)) {
-                throw wrongShape(
-                        "bias of product %d is null".formatted(i), "[1, %d]".formatted(cols));
-            }
-            if (bias.rows() != 1 || bias.cols() != cols) {
-                throw wrongShape(
-                        "bias of product %d is %s".formatted(i, bias.describe()),
-                        "[1, %d]".formatted(cols));
-            }
-            float[] values = new float[Math.toIntExact(cols)];
-            for (int col = 0; col < values.length; col++) {
-                values[col] = bias.get(0, col);
-            }
-            biases.add(values);
+            Supplier<?> bias = step.operands().get(count == 1 ? 0 : i);
+            biases.add(values("bias of product " + i, bias, columns.get(i)));
         }
+    }
+
+    /** A value for each column. */
+    private float[] values(String what, Supplier<?> operand, long cols) {
+        if (!(operand.get() instanceof Matrix matrix)) {
+            throw wrongShape(what + " is null", "[1, %d]".formatted(cols));
+        }
+        if (matrix.rows() != 1 || matrix.cols() != cols) {
+            throw wrongShape(
+                    "%s is %s".formatted(what, matrix.describe()), "[1, %d]".formatted(cols));
+        }
+        float[] values = new float[Math.toIntExact(cols)];
+        for (int col = 0; col < values.length; col++) {
+            values[col] = matrix.get(0, col);
+        }
+        return values;
     }
 
     private IllegalArgumentException wrongShape(String what, String right) {

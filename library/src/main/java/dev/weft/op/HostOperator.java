@@ -19,12 +19,6 @@ import java.util.stream.IntStream;
 abstract sealed class HostOperator extends Operator<Matrix>
         permits AllGatherMatmul, MatmulReduceScatter, MatmulAllReduce {
 
-    /**
-     * How many times fewer rows the next plan is for: with chunks that fit its rows, a call that
-     * has a quarter of a plan's rows is as fast as one that has all.
-     */
-    private static final long FEWER = 4;
-
     private final Transport fabric;
     private final Parts parts;
     private final List<HostExecutor> executors = new ArrayList<>();
@@ -86,14 +80,6 @@ abstract sealed class HostOperator extends Operator<Matrix>
         }
     }
 
-    /** What the next plan of fewer rows is for. */
-    static Shards fewerRows(Shards shards) {
-        return Shards.of(
-                IntStream.range(0, shards.ranks())
-                        .mapToLong(rank -> Math.ceilDiv(shards.rows(rank), FEWER))
-                        .toArray());
-    }
-
     /** Whether there are other plans of fewer rows: where no shard is cut, those are the same. */
     static boolean hasFewerRows(Chunks chunks) {
         Shards shards = chunks.shards();
@@ -104,19 +90,10 @@ abstract sealed class HostOperator extends Operator<Matrix>
     private HostExecutor executor(Shards shards) {
         checkRows(shards);
         int last = executors.size() - 1;
-        while (last > 0 && !fits(shards, executors.get(last).most())) {
+        while (last > 0 && !shards.fitsIn(executors.get(last).most())) {
             last--;
         }
         return executors.get(last);
-    }
-
-    private static boolean fits(Shards shards, Shards most) {
-        for (int r = 0; r < most.ranks(); r++) {
-            if (shards.rows(r) > most.rows(r)) {
-                return false;
-            }
-        }
-        return true;
     }
 
     /** Also takes ownership of what it shares with others that auto has tried. */

@@ -10,6 +10,7 @@ import dev.weft.ffi.LargePages;
 import dev.weft.gemm.Gemm;
 import dev.weft.gemm.Gemms;
 import dev.weft.gemm.PackedB;
+import dev.weft.op.exec.Description;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.Plan;
 import dev.weft.plan.PlanWriter;
@@ -28,6 +29,7 @@ import dev.weft.search.PlanSearch;
 import dev.weft.search.Problem;
 import dev.weft.search.Sums;
 import dev.weft.sim.Machine;
+import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
 import java.util.ArrayList;
@@ -175,7 +177,7 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
         boolean free = gemm() == null && name.equals("auto") && !packed;
         Gemm own =
                 packed
-                        ? Weights.engine(weights(), fabric, engine(), aType())
+                        ? Weights.engine(weights(), sides().size(), fabric, engine(), aType())
                         : gemm() == null ? Gemms.byName(name, aType(), otherType()) : gemm();
         if (wanted == Order.WHOLE && !fits(own.sumQuantum())) {
             if (!free) {
@@ -194,7 +196,10 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
         long[] bytes = new long[given.size()];
         for (int i = 0; i < bytes.length; i++) {
             MatmulBuilder.Side side = sides().get(i);
-            bytes[i] = given.get(i).weights() == null ? gemm.packedBytes(side.k(), side.n()) : 0;
+            bytes[i] =
+                    given.get(i).weights() == null
+                            ? gemm.packedBytes(side.k(), side.n(), given.get(i).matrix().dtype())
+                            : 0;
         }
         Region region = null;
         if (shared) {
@@ -216,11 +221,13 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
                     continue;
                 }
                 long n = sides().get(i).n();
-                long size = gemm.packedBytes(k, n);
+                DType type = given.get(i).matrix().dtype();
+                long size = gemm.packedBytes(k, n, type);
                 packed[r][i] =
                         gemm.packed(
                                 k,
                                 n,
+                                type,
                                 shared
                                         ? region.part(r).asSlice(at, size)
                                         : LargePages.allocate(size, arena));
@@ -301,7 +308,7 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
             List<HostExecutor.Work> works = new ArrayList<>();
             Chunks chunks = operator.plan().chunks();
             while (HostOperator.hasFewerRows(chunks)) {
-                Shards shards = HostOperator.fewerRows(chunks.shards());
+                Shards shards = Description.fewerRows(chunks.shards());
                 boolean direct = reduction == Reduction.DIRECT;
                 Cut cut =
                         chunkRows() > 0 || splitsPerRank() > 0

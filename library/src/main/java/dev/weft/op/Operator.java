@@ -133,7 +133,9 @@ public abstract class Operator<M> implements AutoCloseable {
      *     gather, of C in a reduce-scatter. In an all-reduce only how they are cut for the sums.
      * @throws IllegalArgumentException if a rank has more rows than it was prepared for (nothing
      *     has started), or ranks pass different shards (the operator and its world have failed)
-     * @throws UnsupportedOperationException on a GPU, unless these are all rows
+     * @throws UnsupportedOperationException if an algorithm of the caller's own takes rows of
+     *     several shards at once where a call of fewer rows would leave gaps; the operator has
+     *     failed
      */
     public final Result<M> call(M shard, Shards shards) {
         return start(shard, shards).await();
@@ -170,8 +172,9 @@ public abstract class Operator<M> implements AutoCloseable {
      * running. The matrix may be freed afterwards. Ranks of a host that gave the same B share a
      * packed copy, so they must give the same B again.
      *
-     * @throws UnsupportedOperationException on a GPU, where the caller writes the new B into the
-     *     given {@link dev.weft.cuda.DeviceMatrix}; and for a B with scales
+     * @throws UnsupportedOperationException for {@link Weights}, which are replaced by themselves;
+     *     on a GPU, where {@link dev.weft.cuda.op.CudaWeights} are, and where the caller may write
+     *     the new B into the given {@link dev.weft.cuda.DeviceMatrix}; and for a B with scales
      */
     public abstract void replaceB(int index, M b);
 
@@ -254,6 +257,11 @@ public abstract class Operator<M> implements AutoCloseable {
         return started;
     }
 
+    /** The call that was started last runs when others launch it, and is not awaited. */
+    protected final void captured() {
+        awaited = started;
+    }
+
     /** The view of the latest call with the parity of {@code call}. */
     protected final View view(int call) {
         return views[call & 1];
@@ -276,11 +284,7 @@ public abstract class Operator<M> implements AutoCloseable {
     /** Refuses shards that the operator was not prepared for. */
     protected final void checkRows(Shards shards) {
         Shards most = mostRows();
-        boolean fits = shards.ranks() == most.ranks();
-        for (int r = 0; fits && r < most.ranks(); r++) {
-            fits = shards.rows(r) <= most.rows(r);
-        }
-        if (!fits) {
+        if (!shards.fitsIn(most)) {
             throw new IllegalArgumentException(
                     "a call of shards %s: expected %d of at most %s rows"
                             .formatted(shards, most.ranks(), most));
@@ -309,7 +313,7 @@ public abstract class Operator<M> implements AutoCloseable {
             throw new IllegalStateException(
                     closed
                             ? "the operator is closed"
-                            : "the operator has failed, and its world with it: make a new World",
+                            : "the operator has failed, and its world with it: expected World.renew()",
                     cause);
         }
         if (started - awaited == mostUnderWay) {

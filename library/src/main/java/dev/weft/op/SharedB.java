@@ -9,6 +9,7 @@ import dev.weft.gemm.PackedB;
 import dev.weft.plan.Hosts;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
+import dev.weft.tensor.QuantizedMatrix;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
@@ -28,7 +29,7 @@ record SharedB(Transport fabric, Gemm gemm) {
      *
      * @param region null if the copy is in an arena
      * @param shared whether it is one copy for all ranks of the host, in the first one's part
-     * @param type the type of the B that was packed; null if it has scales
+     * @param type the type of the B that was packed; null if it has scales or blocks
      */
     record Packed(PackedB b, Region region, boolean shared, DType type, boolean transposed) {
 
@@ -55,24 +56,67 @@ record SharedB(Transport fabric, Gemm gemm) {
     }
 
     /**
+     * What is packed.
+     *
+     * @param elements the bytes of the blocks if it has any, which are [N, K]
+     */
+    record Source(Matrix elements, boolean transposed, QuantizedMatrix blocks) {
+
+        static Source of(QuantizedMatrix b) {
+            long bytes = b.type().rowBytes(b.cols());
+            Matrix all = new Matrix(b.data(), DType.E4M3, b.rows(), bytes, b.rowPitch());
+            return new Source(all, true, b);
+        }
+
+        long k() {
+            if (blocks != null) {
+                return blocks.cols();
+            }
+            return transposed ? elements.cols() : elements.rows();
+        }
+
+        long n() {
+            return transposed ? elements.rows() : elements.cols();
+        }
+
+        /** What an engine is told; one of blocks knows these. */
+        DType packedType() {
+            return blocks == null ? elements.dtype() : DType.FP32;
+        }
+
+        private void fill(PackedB packed, int part, int parts) {
+            if (blocks == null) {
+                packed.fill(elements, transposed, part, parts);
+            } else {
+                packed.fill(blocks, part, parts);
+            }
+        }
+    }
+
+    Packed pack(Matrix b, boolean transposed, Arena arena) {
+        return pack(new Source(b, transposed, null), arena);
+    }
+
+    /**
      * @param arena for a copy of this rank's own; null if peers are to reach it
      */
-    Packed pack(Matrix b, boolean transposed, Arena arena) {
-        long k = transposed ? b.cols() : b.rows();
-        long n = transposed ? b.rows() : b.cols();
-        long bytes = gemm.packedBytes(k, n);
+    Packed pack(Source b, Arena arena) {
+        long k = b.k();
+        long n = b.n();
+        DType type = b.blocks() == null ? b.elements().dtype() : null;
+        long bytes = gemm.packedBytes(k, n, b.packedType());
         Hosts hosts = fabric.hosts();
         int hostFirst = hosts.first(hosts.hostOf(fabric.rank()));
         int hostSize = hosts.size(hosts.hostOf(fabric.rank()));
-        if (fabric.size() > hosts.count() && sameOnAHost(b, k, n, transposed)) {
+        if (fabric.size() > hosts.count() && sameOnAHost(b, k, n)) {
             Region region = fabric.allocate(fabric.rank() == hostFirst ? bytes : 0);
             try {
-                PackedB packed = gemm.packed(k, n, region.part(hostFirst));
+                PackedB packed = gemm.packed(k, n, b.packedType(), region.part(hostFirst));
                 // Copies of unlike engines or block sizes have unlike layouts.
                 if (same(packed.layout())) {
-                    fill(packed, b, transposed, fabric.rank() - hostFirst, hostSize);
+                    fill(packed, b, fabric.rank() - hostFirst, hostSize);
                     fabric.barrier();
-                    return new Packed(packed, region, true, b.dtype(), transposed);
+                    return new Packed(packed, region, true, type, b.transposed());
                 }
             } catch (RuntimeException | Error e) {
                 region.close();
@@ -84,9 +128,9 @@ record SharedB(Transport fabric, Gemm gemm) {
         try {
             MemorySegment memory =
                     region == null ? LargePages.allocate(bytes, arena) : region.part(fabric.rank());
-            PackedB own = gemm.packed(k, n, memory);
-            fill(own, b, transposed, 0, 1);
-            return new Packed(own, region, false, b.dtype(), transposed);
+            PackedB own = gemm.packed(k, n, b.packedType(), memory);
+            fill(own, b, 0, 1);
+            return new Packed(own, region, false, type, b.transposed());
         } catch (RuntimeException | Error e) {
             if (region != null) {
                 region.close();
@@ -101,12 +145,13 @@ record SharedB(Transport fabric, Gemm gemm) {
      * UnsupportedOperationException}, and nothing is replaced. After any other exception the memory
      * may hold parts of both.
      */
-    void replace(String name, Packed packed, Matrix b) {
-        agree(name, packed, b);
+    void replace(String name, Packed packed, Matrix other) {
+        agree(name, packed, other);
+        Source b = new Source(other, packed.transposed(), null);
         Hosts hosts = fabric.hosts();
         int host = hosts.hostOf(fabric.rank());
         boolean shared = packed.shared();
-        if (shared && !sameOnAHost(b, packed.b().k(), packed.b().n(), packed.transposed())) {
+        if (shared && !sameOnAHost(b, packed.b().k(), packed.b().n())) {
             throw new IllegalArgumentException(
                     "ranks of one host replace the B that they share by different ones: expected"
                             + " one B for all of them, or operators that are prepared anew");
@@ -114,7 +159,7 @@ record SharedB(Transport fabric, Gemm gemm) {
         // Ranks get here only after their latest call: none reads the old B any more.
         fabric.barrier();
         int part = shared ? fabric.rank() - hosts.first(host) : 0;
-        fill(packed.b(), b, packed.transposed(), part, shared ? hosts.size(host) : 1);
+        fill(packed.b(), b, part, shared ? hosts.size(host) : 1);
         // Releases every part to every rank, as in pack.
         fabric.barrier();
     }
@@ -139,17 +184,18 @@ record SharedB(Transport fabric, Gemm gemm) {
         }
     }
 
-    private void fill(PackedB packed, Matrix b, boolean transposed, int part, int parts) {
+    private void fill(PackedB packed, Source b, int part, int parts) {
         for (int step = 0; step < STEPS; step++) {
-            packed.fill(b, transposed, part * STEPS + step, parts * STEPS);
+            b.fill(packed, part * STEPS + step, parts * STEPS);
             fabric.worked();
         }
     }
 
-    private boolean sameOnAHost(Matrix b, long k, long n, boolean transposed) {
+    private boolean sameOnAHost(Source source, long k, long n) {
+        Matrix b = source.elements();
         // The first rank's memory must hold what any rank's engine needs.
-        long bytes = gemm.packedBytes(k, n);
-        long kind = Agreement.digest(k, n, transposed ? 1 : 0, b.dtype().ordinal(), bytes);
+        long bytes = gemm.packedBytes(k, n, source.packedType());
+        long kind = Agreement.digest(k, n, source.transposed() ? 1 : 0, b.dtype().ordinal(), bytes);
         if (!same(kind)) {
             return false;
         }

@@ -1,19 +1,24 @@
 package dev.weft.op;
 
 import dev.weft.fabric.Fabric;
+import dev.weft.fabric.transport.Agreement;
 import dev.weft.fabric.transport.Region;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.gemm.Gemm;
 import dev.weft.gemm.Gemms;
 import dev.weft.gemm.PackedB;
+import dev.weft.op.MatmulBuilder.Side;
 import dev.weft.plan.Hosts;
+import dev.weft.tensor.BlockType;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
+import dev.weft.tensor.QuantizedMatrix;
 import dev.weft.tensor.ScaledMatrix;
 import java.lang.foreign.Arena;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
+import java.util.function.Supplier;
 
 /**
  * A right-hand side in host memory that is packed once and then used by any number of operators, as
@@ -21,8 +26,9 @@ import java.util.Objects;
  * ranks, type of A and engine. Every rank has its own object, which must outlive its operators;
  * ranks of one host that give the same matrix share one copy. Not thread-safe.
  *
- * <p>GPUs do not need it: a {@link dev.weft.cuda.DeviceMatrix} whose rows are aligned to 16 bytes
- * is read where it is, by any number of operators.
+ * <p>On a GPU {@link dev.weft.cuda.op.CudaWeights} is the same. There a {@link
+ * dev.weft.cuda.DeviceMatrix} whose rows are aligned to 16 bytes is also read where it is, by any
+ * number of operators that gather.
  */
 public final class Weights implements AutoCloseable {
 
@@ -31,28 +37,23 @@ public final class Weights implements AutoCloseable {
     private final Gemm gemm;
     private final DType aType;
     private final SharedB.Packed packed;
-    private final MatmulBuilder.Side side;
+    private final Side side;
     private final List<HostOperator> users = new ArrayList<>();
     private boolean closed;
 
     private Weights(
-            Transport fabric,
-            String engine,
-            DType aType,
-            DType bType,
-            Matrix values,
-            String text,
-            boolean transposed) {
+            Transport fabric, String engine, DType aType, Gemm own, SharedB.Source b, Side side) {
         this.fabric = fabric;
         this.engine = engine;
         this.aType = aType;
-        Gemm own =
-                Gemms.byName(
-                        engine, MatmulBuilder.multiplied(aType), MatmulBuilder.multiplied(bType));
+        this.side = side;
+        int blocks = b.blocks() == null ? 0 : 1 + b.blocks().type().ordinal();
+        new Agreement(fabric)
+                .on("the blocks of weights (0 none, 1 q4_0, 2 q8_0, 4 q4_k)", blocks)
+                .settle();
         this.gemm = AllGatherMatmulBuilder.agreedEngine(fabric, own, engine.equals("auto"));
-        SharedB.Packed all = new SharedB(fabric, gemm).pack(values, transposed, null);
-        this.packed = bType.isScaled() ? all.ofScaled() : all;
-        this.side = MatmulBuilder.shape(text, bType, values.rows(), values.cols(), transposed);
+        SharedB.Packed all = new SharedB(fabric, gemm).pack(b, null);
+        this.packed = side.dtype().isScaled() ? all.ofScaled() : all;
         try {
             // Releases every rank's copy to peers that read it.
             fabric.barrier();
@@ -91,6 +92,32 @@ public final class Weights implements AutoCloseable {
         return pack(fabric, values, b.values().dtype(), transposed, aType, engine, text);
     }
 
+    /**
+     * Packs a matrix in blocks, [N, K]. Collective. Rows of A are quantized to 8 bits and products
+     * summed as whole numbers, 32 k at a time ({@code docs/quantized.md}); the bits are the same on
+     * every machine and for any number of ranks, if K is cut between blocks.
+     *
+     * @param b of a type of {@link BlockType#MULTIPLIED}
+     * @param aType fp32, fp16 or bf16
+     * @param engine {@code auto}, {@code portable}, {@code native} or {@code scalar}
+     */
+    public static Weights pack(Fabric fabric, QuantizedMatrix b, DType aType, String engine) {
+        return pack(
+                fabric,
+                engine,
+                aType,
+                () -> {
+                    if (aType.isScaled() || !BlockType.MULTIPLIED.contains(b.type())) {
+                        throw new IllegalArgumentException(
+                                "A of %s with B %s: expected fp32, fp16 or bf16, and q8_0, q4_0 or q4_k"
+                                        .formatted(aType.label(), b.describe()));
+                    }
+                    return Gemms.ofBlocks(engine, b.type());
+                },
+                SharedB.Source.of(b),
+                MatmulBuilder.shape(b.describe(), DType.FP32, b.rows(), b.cols(), true));
+    }
+
     private static Weights pack(
             Fabric fabric,
             Matrix values,
@@ -99,12 +126,32 @@ public final class Weights implements AutoCloseable {
             DType aType,
             String engine,
             String text) {
+        return pack(
+                fabric,
+                engine,
+                aType,
+                () ->
+                        Gemms.byName(
+                                engine,
+                                MatmulBuilder.multiplied(aType),
+                                MatmulBuilder.multiplied(bType)),
+                new SharedB.Source(values, transposed, null),
+                MatmulBuilder.shape(text, bType, values.rows(), values.cols(), transposed));
+    }
+
+    private static Weights pack(
+            Fabric fabric,
+            String engine,
+            DType aType,
+            Supplier<Gemm> gemm,
+            SharedB.Source b,
+            Side side) {
         Transport transport = Transport.of(Objects.requireNonNull(fabric, "fabric"));
         try {
             if (!Gemms.NAMES.contains(engine)) {
                 throw Gemms.unknown(engine);
             }
-            return new Weights(transport, engine, aType, bType, values, text, transposed);
+            return new Weights(transport, engine, aType, gemm.get(), b, side);
         } catch (RuntimeException | Error e) {
             fabric.fail(e);
             throw e;
@@ -123,7 +170,7 @@ public final class Weights implements AutoCloseable {
      * operators may be under way: a rank where one is refuses alone, and the others wait for it
      * until the deadline.
      *
-     * @throws UnsupportedOperationException if the weights have scales
+     * @throws UnsupportedOperationException if the weights have scales or blocks
      */
     public void replace(Matrix b) {
         checkOpen();
@@ -166,7 +213,7 @@ public final class Weights implements AutoCloseable {
         users.remove(operator);
     }
 
-    MatmulBuilder.Side side() {
+    Side side() {
         return side;
     }
 
@@ -181,12 +228,21 @@ public final class Weights implements AutoCloseable {
         int home = packed.shared() ? hosts.first(hosts.hostOf(rank)) : rank;
         return rank == fabric.rank()
                 ? packed.b()
-                : gemm.packed(k, packed.b().n(), region.part(home));
+                : gemm.packed(k, packed.b().n(), packed.b().type(), region.part(home));
     }
 
-    /** The engine that all of these are packed for; refuses those that do not fit an operator. */
-    static Gemm engine(List<Weights> all, Fabric fabric, String wanted, DType aType) {
+    /**
+     * The engine that all of these are packed for; refuses those that do not fit an operator.
+     *
+     * @param sides the number of the operator's Bs, with those that are not weights
+     */
+    static Gemm engine(List<Weights> all, int sides, Fabric fabric, String wanted, DType aType) {
         Weights first = all.getFirst();
+        if (first.packed.b().blocks() != null && sides > all.size()) {
+            throw new IllegalArgumentException(
+                    "weights %s beside a B that is no weights: expected weights of the same blocks"
+                            .formatted(first.side.text()));
+        }
         for (Weights each : all) {
             each.checkOpen();
             if (each.fabric != fabric) {
@@ -208,7 +264,7 @@ public final class Weights implements AutoCloseable {
         }
         for (Weights each : all) {
             if (!each.gemm.name().equals(first.gemm.name())
-                    || each.packed.b().layout() != first.packed.b().layout()) {
+                    || each.packed.b().blockDepth() != first.packed.b().blockDepth()) {
                 throw new IllegalArgumentException(
                         "weights %s are packed for engine %s, %s for %s: expected one that takes the types of both, such as portable"
                                 .formatted(

@@ -76,6 +76,15 @@ public final class Shards {
         return starts[ranks()];
     }
 
+    /** Whether there are as many ranks, and none has more rows than there. */
+    public boolean fitsIn(Shards most) {
+        boolean fits = ranks() == most.ranks();
+        for (int r = 0; fits && r < most.ranks(); r++) {
+            fits = rows(r) <= most.rows(r);
+        }
+        return fits;
+    }
+
     /** The rows of the largest shard. */
     public long maxRows() {
         return each().max().orElseThrow();

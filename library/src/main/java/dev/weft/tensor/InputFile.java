@@ -139,6 +139,11 @@ final class InputFile implements Closeable {
         return new Located(path, position, sizeBytes, dtype, false, false, rows, cols);
     }
 
+    /** A matrix within the file whose rows are blocks. */
+    Located located(long position, BlockType blocks, long rows, long cols) {
+        return new Located(path, position, sizeBytes, DType.FP32, false, false, rows, cols, blocks);
+    }
+
     /** Maps a matrix of this file, read-only, for as long as {@code arena} lives. */
     Matrix map(Located matrix, Arena arena) throws IOException {
         MemorySegment data =

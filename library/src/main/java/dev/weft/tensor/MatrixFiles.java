@@ -10,11 +10,11 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Matrices in files, named as users name them: {@code a.npy}, {@code model.safetensors:tensor}, and
- * anything else is raw elements. A float64 {@code .npy} is rounded to fp32 as it is read. A file
- * that is missing, damaged or not what the caller expects is an {@link IllegalArgumentException} of
- * one line that names it; {@link IOException} is left for a machine that fails. Any thread may call
- * it.
+ * Matrices in files, named as users name them: {@code a.npy}, {@code model.safetensors:tensor},
+ * {@code model.gguf:tensor}, and anything else is raw elements. A float64 {@code .npy} is rounded
+ * to fp32 as it is read, and so are the blocks of a GGUF file. A file that is missing, damaged or
+ * not what the caller expects is an {@link IllegalArgumentException} of one line that names it;
+ * {@link IOException} is left for a machine that fails. Any thread may call it.
  */
 public final class MatrixFiles {
 
@@ -24,16 +24,17 @@ public final class MatrixFiles {
     private static final String NPY = ".npy";
     private static final String NPZ = ".npz";
     private static final String SAFETENSORS = ".safetensors";
+    private static final String GGUF = ".gguf";
 
     private MatrixFiles() {}
 
     /**
-     * Maps a matrix read-only for as long as {@code arena} lives; float64, which is rounded to
-     * fp32, and Fortran order are read instead. Do not shorten the file meanwhile: the system ends
-     * a process that touches what is no longer there. Replacing it, as every write of this package
-     * does, is harmless. {@link #locate} is for files that others may shorten.
+     * Maps a matrix read-only for as long as {@code arena} lives; float64 and blocks, which are
+     * rounded to fp32, and Fortran order are read instead. Do not shorten the file meanwhile: the
+     * system ends a process that touches what is no longer there. Replacing it, as every write of
+     * this package does, is harmless. {@link #locate} is for files that others may shorten.
      *
-     * @param spec a path, for safetensors followed by a colon and the tensor's name
+     * @param spec a path, for safetensors and GGUF followed by a colon and the tensor's name
      * @param dtypeOrNull the expected type; required for a raw file, and for an .npy file of bytes
      * @param rowsOrAny the expected rows, or {@link #ANY}; required for a raw file
      * @param colsOrAny the expected columns, likewise
@@ -46,7 +47,8 @@ public final class MatrixFiles {
             if (file.sizeBytes() != located.fileBytes()) {
                 throw file.changed(located.fileBytes(), file.sizeBytes());
             }
-            boolean asIs = !located.isFloat64() && !located.isFortranOrder();
+            boolean asIs =
+                    !located.isFloat64() && !located.isFortranOrder() && located.blocks() == null;
             return asIs ? file.map(located, arena) : located.read(arena);
         }
     }
@@ -95,16 +97,20 @@ public final class MatrixFiles {
             throw new IllegalArgumentException(
                     spec
                             + ": a raw file does not say its type and shape: give dtype, rows and"
-                            + " columns, or use .npy or .safetensors");
+                            + " columns, or use .npy, .safetensors or .gguf");
         }
         try (InputFile file =
                 InputFile.open(Path.of(colon < 0 ? spec : spec.substring(0, colon)))) {
             if (npy) {
                 return NpyFile.locate(file, dtypeOrNull);
             }
-            return colon < 0
-                    ? file.rest(0, dtypeOrNull, false, false, rowsOrAny, colsOrAny)
-                    : SafetensorsFile.locate(file, spec.substring(colon + 1));
+            if (colon < 0) {
+                return file.rest(0, dtypeOrNull, false, false, rowsOrAny, colsOrAny);
+            }
+            String tensor = spec.substring(colon + 1);
+            return spec.startsWith(GGUF, colon - GGUF.length())
+                    ? GgufFile.locate(file, tensor)
+                    : SafetensorsFile.locate(file, tensor);
         }
     }
 
@@ -112,6 +118,10 @@ public final class MatrixFiles {
     public static void write(String spec, Matrix matrix) throws IOException {
         refuseArchive(spec);
         int colon = tensorColon(spec);
+        if (colon >= 0 && spec.startsWith(GGUF, colon - GGUF.length())) {
+            throw new IllegalArgumentException(
+                    spec + ": GGUF files are only read: expected .npy or .safetensors");
+        }
         if (spec.endsWith(NPY)) {
             NpyFile.write(Path.of(spec), matrix);
         } else if (colon >= 0) {
@@ -136,14 +146,21 @@ public final class MatrixFiles {
         }
     }
 
-    /** Where the tensor's name is split off, or -1 if this is no safetensors file. */
+    /** Where the tensor's name is split off, or -1 if this is no file of several tensors. */
     private static int tensorColon(String spec) {
-        if (spec.endsWith(SAFETENSORS)) {
-            throw new IllegalArgumentException(
-                    spec + ": say which tensor, as in " + spec + ":NAME");
+        int first = -1;
+        for (String suffix : List.of(SAFETENSORS, GGUF)) {
+            int at = spec.indexOf(suffix + ":");
+            int colon = at + suffix.length();
+            if (at >= 0 && (first < 0 || colon < first)) {
+                first = colon;
+            }
+            if (first < 0 && spec.endsWith(suffix)) {
+                throw new IllegalArgumentException(
+                        spec + ": say which tensor, as in " + spec + ":NAME");
+            }
         }
-        int suffix = spec.indexOf(SAFETENSORS + ":");
-        return suffix < 0 ? -1 : suffix + SAFETENSORS.length();
+        return first;
     }
 
     /**
@@ -152,9 +169,10 @@ public final class MatrixFiles {
      *
      * @param position the offset of its first element
      * @param fileBytes the length of the file when it was located
-     * @param dtype fp32 for float64, which is rounded to it when it is read
+     * @param dtype fp32 for float64 and blocks, which are rounded to it when they are read
      * @param isFloat64 whether the file's elements have 64 bits
      * @param isFortranOrder whether the file has column after column
+     * @param blocks what the file's rows consist of; null for elements
      */
     public record Located(
             Path path,
@@ -164,7 +182,21 @@ public final class MatrixFiles {
             boolean isFloat64,
             boolean isFortranOrder,
             long rows,
-            long cols) {
+            long cols,
+            BlockType blocks) {
+
+        /** A matrix of elements. */
+        public Located(
+                Path path,
+                long position,
+                long fileBytes,
+                DType dtype,
+                boolean isFloat64,
+                boolean isFortranOrder,
+                long rows,
+                long cols) {
+            this(path, position, fileBytes, dtype, isFloat64, isFortranOrder, rows, cols, null);
+        }
 
         private static final ValueLayout.OfDouble FLOAT64 =
                 ValueLayout.JAVA_DOUBLE_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
@@ -222,8 +254,12 @@ public final class MatrixFiles {
                 readColumns(file, firstRow, firstCol, target);
                 return;
             }
-            long rowBytes = cols * bytesOfElement();
-            boolean asIs = !isFloat64 && target.isContiguous() && target.data().isNative();
+            long rowBytes = blocks == null ? cols * bytesOfElement() : blocks.rowBytes(cols);
+            boolean asIs =
+                    !isFloat64
+                            && blocks == null
+                            && target.isContiguous()
+                            && target.data().isNative();
             if (asIs && target.cols() == cols) {
                 MemorySegment elements = target.data().asSlice(0, target.elementBytes());
                 file.read(position + firstRow * rowBytes, elements);
@@ -239,6 +275,9 @@ public final class MatrixFiles {
                     Matrix into = target.rows(row, count);
                     if (isFloat64) {
                         round(elements, firstCol, into);
+                    } else if (blocks != null) {
+                        new QuantizedMatrix(elements, blocks, count, cols)
+                                .dequantize(firstCol, into);
                     } else {
                         into.copyFrom(
                                 Matrix.of(elements, dtype, count, cols)
@@ -302,9 +341,40 @@ public final class MatrixFiles {
             }
         }
 
+        /** The type of the file's elements: {@code float64}, or a label of the other types. */
+        public String typeInFile() {
+            if (blocks != null) {
+                return blocks.label();
+            }
+            return isFloat64 ? "float64" : dtype.label();
+        }
+
+        /**
+         * Reads the whole matrix, whose rows are blocks, as it is in the file.
+         *
+         * @throws IOException if the file has changed
+         */
+        public QuantizedMatrix readBlocks(Arena arena) throws IOException {
+            if (blocks == null) {
+                throw new IllegalArgumentException(
+                        "%s: holds %s: expected blocks".formatted(path, describe()));
+            }
+            QuantizedMatrix matrix = QuantizedMatrix.allocate(arena, blocks, rows, cols);
+            try (InputFile file = InputFile.open(path)) {
+                if (file.sizeBytes() != fileBytes) {
+                    throw file.changed(fileBytes, file.sizeBytes());
+                }
+                file.read(position, matrix.data());
+            } catch (IllegalArgumentException e) {
+                // It was readable when it was located.
+                throw new IOException(e.getMessage(), e);
+            }
+            return matrix;
+        }
+
         /** Shape and type, as in {@link Matrix#describe}. */
         public String describe() {
-            return "[" + rows + ", " + cols + "] " + (isFloat64 ? "float64" : dtype.label());
+            return "[" + rows + ", " + cols + "] " + typeInFile();
         }
     }
 }

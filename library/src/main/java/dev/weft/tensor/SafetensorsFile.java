@@ -104,7 +104,8 @@ final class SafetensorsFile {
         return file.located(dataStart + entry.begin(), dtype, rows, cols);
     }
 
-    private static String list(Collection<String> names) {
+    /** Some of the names that a file has. */
+    static String list(Collection<String> names) {
         if (names.isEmpty()) {
             return "none";
         }

@@ -13,8 +13,12 @@ import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 /** What a program of a user's first meets. */
 class WorldTest {
@@ -56,10 +60,54 @@ class WorldTest {
                     assertThrows(IllegalStateException.class, () -> world.run(fabric -> {}))
                             .getMessage();
             assertEquals(
-                    "this world has failed before (no such layer): expected a new World; under MPI,"
-                            + " new processes",
+                    "this world has failed before (no such layer): expected World.renew(), or"
+                            + " under MPI new processes",
                     message);
         }
+    }
+
+    @Test
+    void aFailedWorldOfThreadsIsRenewed() {
+        Duration deadline = Duration.ofSeconds(7);
+        World failed = World.threads(3, deadline);
+        assertThrows(
+                UnsupportedOperationException.class,
+                () ->
+                        failed.run(
+                                fabric -> {
+                                    throw new UnsupportedOperationException();
+                                }));
+        try (World world = failed.renew()) {
+            assertEquals(List.of(deadline, deadline, deadline), world.call(Fabric::deadline));
+            world.run(Fabric::barrier);
+        }
+        failed.close();
+    }
+
+    @Test
+    void ranksThatNobodyStartsAgainCannotBeRenewed(@TempDir Path folder) {
+        assertNotRenewed(
+                "nobody starts these ranks again, so they cannot meet again: expected a start by"
+                        + " ./weft launch --restarts N",
+                Map.of("WEFT_RANK", "0", "WEFT_RANKS", "1", "WEFT_JOB", folder + "/job"));
+        assertNotRenewed(
+                "ranks that torchrun started cannot meet again: end this process, so that torchrun"
+                        + " starts all ranks again (--max-restarts), or use ./weft launch"
+                        + " --restarts",
+                Map.of(
+                        "RANK", "0",
+                        "WORLD_SIZE", "1",
+                        "MASTER_ADDR", "localhost",
+                        "MASTER_PORT", "1",
+                        "TORCHELASTIC_RUN_ID", folder.toString()));
+    }
+
+    private static void assertNotRenewed(String expected, Map<String, String> environment) {
+        World world = World.joined(environment);
+        world.run(fabric -> assertEquals(1, fabric.size()));
+        assertEquals(
+                expected,
+                assertThrows(UnsupportedOperationException.class, world::renew).getMessage());
     }
 
     @Test

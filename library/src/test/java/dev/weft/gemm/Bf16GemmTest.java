@@ -226,7 +226,7 @@ class Bf16GemmTest {
                 b.data().copyFrom(MemorySegment.ofArray(bits));
                 PackedB whole = gemm().pack(b, transposed, arena);
                 for (int parts : new int[] {2, 9}) {
-                    PackedB packed = gemm().packed(k, n, arena.allocate(whole.bytes()));
+                    PackedB packed = gemm().packed(k, n, DType.BF16, arena.allocate(whole.bytes()));
                     for (int part = parts - 1; part >= 0; part--) {
                         packed.fill(b, transposed, part, parts);
                     }
@@ -234,7 +234,7 @@ class Bf16GemmTest {
                 }
                 long last = b.offset(transposed ? n - 1 : k - 1, transposed ? k - 1 : n - 1);
                 long panel = whole.panelOffset(512, k - 512, 128);
-                long at = panel + Tiles.inPanel(DType.BF16, 32, k - 513, n - 129);
+                long at = panel + Tiles.inPanel(DType.BF16, true, 32, k - 513, n - 129);
                 assertEquals(
                         b.data().get(RowConverter.SHORT, last),
                         whole.panels().get(RowConverter.SHORT, at));
@@ -254,7 +254,7 @@ class Bf16GemmTest {
             Scratch scratch = gemm.scratch(6, 5, arena);
             PackedB packed = gemm.pack(half, false, arena);
             refused(
-                    "B is [6, 5] fp32: an engine for bf16 packs bf16 only",
+                    "B is [6, 5] fp32: expected bf16, which this packed copy holds",
                     () -> gemm.pack(b, false, arena));
             refused(
                     "engine " + name + " multiplies bf16 only: A is [4, 6] fp32",

@@ -96,7 +96,8 @@ final class GuardedProducts {
             Matrix a = ones(arena, dtype, m, k, gap);
             Matrix b = transposed ? ones(arena, dtype, n, k, gap) : ones(arena, dtype, k, n, gap);
             Matrix c = matrix(arena, out, m, n, gap);
-            PackedB packed = gemm.packed(k, n, arena.allocate(gemm.packedBytes(k, n)));
+            MemorySegment memory = arena.allocate(gemm.packedBytes(k, n, dtype));
+            PackedB packed = gemm.packed(k, n, dtype, memory);
             packed.fill(b, transposed, 0, 1);
             Scratch own = gemm.scratch(k, n, scratch);
             gemm.multiply(a, 0, m, packed, c, 0, own);

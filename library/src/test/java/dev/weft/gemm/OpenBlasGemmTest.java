@@ -295,9 +295,9 @@ class OpenBlasGemmTest {
             assertRefused(
                     () -> gemm.multiply(a, 0, 4, own, c, 0, narrow), "6 columns of A and 4 of B");
             assertRefused(() -> gemm.multiply(a, 1, 4, own, c, 0, scratch), "4 rows from row 1");
-            assertRefused(() -> gemm.packedBytes(1L << 31, 5), "K 2147483648 and N 5");
+            assertRefused(() -> gemm.packedBytes(1L << 31, 5, DType.FP32), "K 2147483648 and N 5");
             MemorySegment heap = MemorySegment.ofArray(new float[30]);
-            assertRefused(() -> gemm.packed(6, 5, heap), "off the heap");
+            assertRefused(() -> gemm.packed(6, 5, DType.FP32, heap), "off the heap");
         }
     }
 

@@ -112,12 +112,72 @@ class TiledGemmTest extends GemmContract {
                 PackedB whole = gemm().pack(b, transposed, arena);
                 for (int parts : new int[] {2, 3, 9}) {
                     PackedB packed =
-                            gemm().packed(whole.k(), whole.n(), arena.allocate(whole.bytes()));
+                            gemm().packed(
+                                            whole.k(),
+                                            whole.n(),
+                                            b.dtype(),
+                                            arena.allocate(whole.bytes()));
                     for (int part = parts - 1; part >= 0; part--) {
                         packed.fill(b, transposed, part, parts);
                     }
                     assertEquals(-1, whole.panels().mismatch(packed.panels()), parts + " parts");
                 }
+            }
+        }
+    }
+
+    /** One panel, for which A may be read in place; B near and far, K cut anywhere. */
+    @Test
+    void fewColumnsGiveTheSameBits() {
+        Random seeds = new Random(34);
+        for (int i = 0; i < 60; i++) {
+            long seed = seeds.nextLong();
+            Random random = new Random(seed);
+            int rows = 1 + random.nextInt(5 * tiles().rows());
+            int k = 1 + random.nextInt(i % 2 == 0 ? 40 : 700);
+            int n = 1 + random.nextInt(panelCols());
+            Blocking blocking =
+                    random.nextBoolean()
+                            ? Blocking.of(tiles())
+                            : new Blocking(1 + random.nextInt(200), 40, 100, 1);
+            sameAsScalar(new TiledGemm(tiles(), blocking), rows, k, n, seed);
+        }
+    }
+
+    /** Numbers of rows for which a B of 16 bits is widened in one way and in the other. */
+    @Test
+    void fewAndManyRowsGiveTheSameBits() {
+        Random seeds = new Random(35);
+        for (int i = 0; i < 40; i++) {
+            long seed = seeds.nextLong();
+            Random random = new Random(seed);
+            int rows = 1 + random.nextInt(8 * tiles().rows());
+            int k = 1 + random.nextInt(2 * blockDepth());
+            int n = 1 + random.nextInt(6 * panelCols());
+            sameAsScalar(gemm(), rows, k, n, seed);
+        }
+    }
+
+    private static void sameAsScalar(Gemm gemm, int rows, int k, int n, long seed) {
+        Random random = new Random(seed);
+        DType typeA = DType.UNSCALED.get(random.nextInt(3));
+        DType typeB = DType.UNSCALED.get(random.nextInt(3));
+        DType out = DType.UNSCALED.get(random.nextInt(3));
+        boolean transposed = random.nextBoolean();
+        try (Arena arena = Arena.ofConfined()) {
+            Matrix a = normal(arena, typeA, rows, k, k + random.nextInt(3), random);
+            Matrix b = normalB(arena, typeB, k, n, transposed, random);
+            Matrix expected =
+                    product(new TiledGemm(new ScalarTiles()), arena, a, b, transposed, out);
+            String what =
+                    "%s x %s x %s of %s, %s, %s, seed %s"
+                            .formatted(rows, k, n, typeA, typeB, out, seed);
+            Matrix c = product(gemm, arena, a, b, transposed, out);
+            assertSame(expected, c, what);
+            if (out == DType.FP32) {
+                long[] cuts = cuts(k, 1, random);
+                multiplyInParts(gemm, a, 0, rows, b, transposed, cuts, 0, n, false, c, 0);
+                assertSame(expected, c, what + ", " + Arrays.toString(cuts));
             }
         }
     }

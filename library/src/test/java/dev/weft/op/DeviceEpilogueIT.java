@@ -41,7 +41,12 @@ class DeviceEpilogueIT {
                     "bias,silu,residual",
                     "residual,relu,bias",
                     "bias,swiglu,residual",
-                    "gelu,swiglu,bias,relu");
+                    "gelu,swiglu,bias,relu",
+                    "rmsnorm",
+                    "layernorm",
+                    "bias,residual,rmsnorm",
+                    "residual,gelu,layernorm",
+                    "swiglu,residual,layernorm");
 
     private static final float[] SPECIAL = {
         Float.NaN,
@@ -105,6 +110,21 @@ class DeviceEpilogueIT {
         return matrix;
     }
 
+    /** Rows of like numbers, one of them with a special value: it shows in the whole row. */
+    private Matrix ordinary(DType type, long rows, long cols, Random random) {
+        Matrix matrix = Matrix.allocate(arena, type, rows, cols);
+        for (long r = 0; r < rows; r++) {
+            double size = Math.pow(2, random.nextInt(20) - 14);
+            for (long c = 0; c < cols; c++) {
+                matrix.set(r, c, (float) (size * (random.nextGaussian() + 0.3)));
+            }
+        }
+        if (rows > 2) {
+            matrix.set(2, random.nextLong(cols), SPECIAL[random.nextInt(SPECIAL.length)]);
+        }
+        return matrix;
+    }
+
     /** With rows that are aligned, or that start at any element. */
     private DeviceMatrix device(DType type, long rows, long cols, boolean aligned) {
         long pitch = aligned ? DeviceMatrix.alignedPitch(type, cols) : cols + PADDING;
@@ -139,15 +159,23 @@ class DeviceEpilogueIT {
             String text, DType out, int ranks, long rows, long cols, boolean aligned, long seed) {
         Random random = new Random(seed);
         int products = text.contains("swiglu") ? 2 : 1;
-        Matrix bias = random(DType.BF16, 1, cols, random);
+        boolean norm = text.endsWith("norm");
+        Matrix bias =
+                norm ? ordinary(DType.BF16, 1, cols, random) : random(DType.BF16, 1, cols, random);
         DType residualType = DType.values()[random.nextInt(3)];
-        Matrix residual = random(residualType, rows, cols, random);
+        Matrix residual =
+                norm
+                        ? ordinary(residualType, rows, cols, random)
+                        : random(residualType, rows, cols, random);
         List<Matrix> sums = new ArrayList<>();
         List<List<DeviceMatrix>> parts = new ArrayList<>();
         for (int p = 0; p < products; p++) {
             List<Matrix> all = new ArrayList<>();
             for (int r = 0; r < ranks; r++) {
-                all.add(random(DType.FP32, rows, cols, random));
+                all.add(
+                        norm
+                                ? ordinary(DType.FP32, rows, cols, random)
+                                : random(DType.FP32, rows, cols, random));
             }
             sums.add(sum(all, arena));
             parts.add(all.stream().map(part -> upload(part, aligned)).toList());
@@ -163,7 +191,7 @@ class DeviceEpilogueIT {
         long half = rows / 2;
         List<Long> columns = java.util.Collections.nCopies(products, cols);
         try (DeviceEpilogue epilogue = new DeviceEpilogue(gpu, steps.fitting(columns), rows)) {
-            epilogue.begin();
+            epilogue.begin(rows);
             for (long[] block : new long[][] {{0, half}, {half, rows - half}}) {
                 try (DeviceEpilogue.Rows made =
                         epilogue.rows(
@@ -202,7 +230,9 @@ class DeviceEpilogueIT {
     }
 
     private static Epilogue epilogue(String text, Matrix bias, Object residual) {
-        return text.isEmpty() ? Epilogue.none() : Epilogue.parse(text, () -> bias, () -> residual);
+        return text.isEmpty()
+                ? Epilogue.none()
+                : Epilogue.parse(text, () -> bias, () -> residual, () -> bias, () -> bias, 1e-5);
     }
 
     /** Every step and type, odd widths, 1 to 8 ranks, any alignment. */

@@ -261,8 +261,8 @@ class EpilogueTest {
                                                         .prepare()));
         assertEquals(
                 "the ranks prepare different operators: the epilogue (digits: 1 bias, 2 relu,"
-                        + " 3 gelu, 4 gelu-tanh, 5 silu, 6 swiglu, 7 residual) is 2 on rank 0 and"
-                        + " 25 on rank 1",
+                        + " 3 gelu, 4 gelu-tanh, 5 silu, 6 swiglu, 7 residual, 8 rmsnorm, 9"
+                        + " layernorm) is 2 on rank 0 and 25 on rank 1",
                 wrong.getMessage());
     }
 
@@ -277,7 +277,7 @@ class EpilogueTest {
                 wrong.getMessage()
                         .endsWith(
                                 ": expected steps of bias, relu, gelu, gelu-tanh, silu, swiglu,"
-                                        + " residual, with commas between"),
+                                        + " residual, rmsnorm, layernorm, with commas between"),
                 wrong.getMessage());
     }
 

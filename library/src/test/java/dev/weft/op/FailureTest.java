@@ -246,7 +246,7 @@ class FailureTest {
         IllegalStateException refusal =
                 assertThrows(IllegalStateException.class, () -> op.call(shard));
         assertEquals(
-                "the operator has failed, and its world with it: make a new World",
+                "the operator has failed, and its world with it: expected World.renew()",
                 refusal.getMessage());
         assertSame(cause, refusal.getCause());
         assertThrows(IllegalStateException.class, op::nextShard);

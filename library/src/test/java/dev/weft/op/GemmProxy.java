@@ -61,13 +61,13 @@ record GemmProxy(Gemm engine, Bits bits, LongConsumer before, Products after) im
     }
 
     @Override
-    public long packedBytes(long k, long n) {
-        return engine.packedBytes(k, n);
+    public long packedBytes(long k, long n, DType type) {
+        return engine.packedBytes(k, n, type);
     }
 
     @Override
-    public PackedB packed(long k, long n, MemorySegment memory) {
-        return engine.packed(k, n, memory);
+    public PackedB packed(long k, long n, DType type, MemorySegment memory) {
+        return engine.packed(k, n, type, memory);
     }
 
     @Override

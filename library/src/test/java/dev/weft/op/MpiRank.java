@@ -108,6 +108,7 @@ final class MpiRank {
                 sums(reduction, MatmulAllReduce.on(fabric), shards.getFirst(), true);
             }
         }
+        weights(shards);
         Cut pingPong = new Cut("ping-pong", false, b -> b.pingPong().chunkRows(6));
         for (Shards each : shards) {
             check(Algorithm.RING, pingPong, each, turn++);
@@ -221,6 +222,52 @@ final class MpiRank {
             }
         }
         right += 2;
+    }
+
+    /** One packed B for two operators, before and after it is replaced. */
+    private void weights(List<Shards> shards) {
+        try (Arena arena = Arena.ofShared()) {
+            List<Problem> problems = new ArrayList<>();
+            for (int i = 0; i < 4; i++) {
+                // The first two have one B, the last two another.
+                Problem problem =
+                        Problem.create(
+                                arena,
+                                shards.get(i % 2),
+                                33,
+                                20,
+                                DType.BF16,
+                                DType.BF16,
+                                DType.FP32,
+                                true,
+                                i / 2);
+                problems.add(withOtherA(problem, arena, i));
+            }
+            Cut cut = new Cut("weights", false, b -> b);
+            Matrix b = problems.getFirst().b();
+            try (Weights weights = Weights.pack(fabric, b, true, DType.BF16, "auto");
+                    AllGatherMatmul one = of(weights, shards.get(0), Algorithm.MESH_PULL);
+                    AllGatherMatmul two = of(weights, shards.get(1), Algorithm.RING)) {
+                for (int i = 0; i < 4; i++) {
+                    if (i == 2) {
+                        weights.replace(problems.get(2).b());
+                    }
+                    Problem problem = problems.get(i);
+                    AllGatherMatmul op = i % 2 == 0 ? one : two;
+                    check(problem, op.call(problem.shard(fabric.rank())), cut, "weights, " + i);
+                }
+            }
+        }
+        right++;
+    }
+
+    private AllGatherMatmul of(Weights weights, Shards shards, Algorithm algorithm) {
+        return AllGatherMatmul.on(fabric)
+                .a(shards, DType.BF16)
+                .b(weights)
+                .output(DType.FP32)
+                .algorithm(algorithm)
+                .prepare();
     }
 
     /** Of small integers, so that every order of summation has the same bits. */

@@ -102,7 +102,8 @@ class SharedBTest {
         Arena arena = Arena.ofAuto();
         Matrix b = Matrix.allocate(arena, DType.FP32, 37, 192);
         new NormalData(5, 0).fill(b);
-        assertEquals(vector.packedBytes(37, 192), scalar.packedBytes(37, 192));
+        assertEquals(
+                vector.packedBytes(37, 192, DType.FP32), scalar.packedBytes(37, 192, DType.FP32));
         boolean alike = vector.name().equals(scalar.name());
         Ranks.run(
                 RANKS,

@@ -33,7 +33,7 @@ class FileMutationTest {
     @TempDir private Path folder;
 
     @ParameterizedTest
-    @ValueSource(strings = {"a.npy", "m.safetensors:w", "a.bin"})
+    @ValueSource(strings = {"a.npy", "m.safetensors:w", "g.gguf:w", "a.bin"})
     void randomDamageIsReadOrRefused(String name) throws IOException {
         Path path = folder.resolve(name.replaceAll(":.*", ""));
         byte[] whole = goodFile(name, path);
@@ -54,7 +54,7 @@ class FileMutationTest {
 
     @Test
     void everyHeaderByteMayBecomeAnything() throws IOException {
-        for (String name : new String[] {"a.npy", "m.safetensors:w"}) {
+        for (String name : new String[] {"a.npy", "m.safetensors:w", "g.gguf:w"}) {
             Path path = folder.resolve(name.replaceAll(":.*", ""));
             byte[] whole = goodFile(name, path);
             byte[] replacements = {0, (byte) 0xFF, '\'', '"', '{', '}', '9', '-', '(', '\n', '\\'};
@@ -84,6 +84,14 @@ class FileMutationTest {
                 tensors.put("w", matrix);
                 tensors.put("other", Matrix.copyOf(arena, new float[][] {{1, 2}}));
                 SafetensorsFile.write(path, tensors);
+            } else if (name.startsWith("g.")) {
+                Matrix blocks = Matrix.allocate(arena, DType.FP32, 2, 256);
+                new NormalData(4, 4).fill(blocks);
+                new GgufWriter()
+                        .texts("tokens", "a", "bc")
+                        .tensor("other", matrix)
+                        .tensor("w", QuantizedMatrix.ofB(arena, blocks, true, BlockType.Q4_K))
+                        .write(path);
             } else {
                 MatrixFiles.write(path.toString(), matrix);
             }

@@ -67,6 +67,10 @@ final class MatrixTargets {
                             "safetensors",
                             List.of(two, described(two)),
                             input -> read("in.safetensors", input, ":w")),
+                    new Target(
+                            "gguf",
+                            List.of(Targets.resource("v2.gguf"), Targets.resource("v3.gguf")),
+                            input -> read("in.gguf", input, ":w")),
                     new Target("raw", raw, input -> read("in.bin", input, "")));
         }
     }
@@ -120,7 +124,8 @@ final class MatrixTargets {
                     }
                 }
             }
-            return matrix.elementBytes();
+            // Elements of 2 bits and their scales are widened to 32.
+            return matrix.elementBytes() / (name.endsWith(".gguf") ? 16 : 1);
         }
     }
 }

@@ -5,6 +5,7 @@ import dev.weft.cli.run.FuzzedCommand;
 import dev.weft.fabric.FuzzedRendezvous;
 import dev.weft.ffi.MpiEnvironment;
 import dev.weft.gemm.Gemms;
+import dev.weft.gemm.code.FuzzedBlocks;
 import dev.weft.gemm.code.FuzzedTiles;
 import dev.weft.report.FuzzedRecord;
 import dev.weft.sim.MachineFile;
@@ -41,6 +42,13 @@ final class Targets implements AutoCloseable {
                     new byte[] {0, 2, 1, 5, 7, 50, 1, 1, 3, 9, 2, 0, 1, 2, 3, 4},
                     new byte[] {0, 2, 1, 5, 7, 50, 1, 1, 3, 9, 2, 0, 1, 2, 3, 4, 2});
 
+    /** One row of a type each. */
+    private static final List<byte[]> BLOCK_CALLS =
+            List.of(
+                    new byte[13],
+                    new byte[] {1, 3, 1, 2, 1, 1, 3, 5, 0, 1, 2, 3, 4},
+                    new byte[] {2, 11, 1, 2, 1, 1, 3, 5, 0, 1, 2, 3, 4});
+
     private final Path folder;
     private final FuzzedRendezvous meeting = new FuzzedRendezvous();
 
@@ -56,6 +64,7 @@ final class Targets implements AutoCloseable {
         targets.addAll(texts());
         if (Gemms.nativeUnavailable().isEmpty()) {
             targets.add(reader("tiles", TILE_CALLS, new FuzzedTiles()::call));
+            targets.add(reader("blocks", BLOCK_CALLS, new FuzzedBlocks()::call));
         }
         return targets;
     }
@@ -202,7 +211,7 @@ final class Targets implements AutoCloseable {
         return reader(name, seeds, input -> taker.take(Files.write(file, input)));
     }
 
-    private static byte[] resource(String name) throws IOException {
+    static byte[] resource(String name) throws IOException {
         try (InputStream in = Targets.class.getResourceAsStream(name)) {
             if (in == null) {
                 throw new FileNotFoundException(name + " is not among Weft's classes");

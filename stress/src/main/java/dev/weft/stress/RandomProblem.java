@@ -65,6 +65,9 @@ record RandomProblem(
 
     private static final int BIAS = 200;
     private static final int RESIDUAL = 201;
+    private static final int NORM_WEIGHT = 202;
+    private static final int NORM_BIAS = 203;
+    private static final double EPSILON = 1e-5;
 
     /**
      * @param least rows and part of K of every rank: zero, or one
@@ -82,8 +85,8 @@ record RandomProblem(
         List<String> steps = steps(random);
         int bCount = steps.contains("swiglu") || random.nextInt(6) == 0 ? 2 : 1;
         if (bCount == 2 && !steps.contains("swiglu")) {
-            // It is added to the only product.
-            steps.remove("residual");
+            // These need a single result.
+            steps.removeAll(List.of("residual", "rmsnorm", "layernorm"));
         }
         return new RandomProblem(
                 operation,
@@ -133,6 +136,9 @@ record RandomProblem(
         if (random.nextBoolean()) {
             steps.add("residual");
         }
+        if (random.nextInt(3) == 0) {
+            steps.add(random.nextBoolean() ? "rmsnorm" : "layernorm");
+        }
         return steps;
     }
 
@@ -171,13 +177,16 @@ record RandomProblem(
     }
 
     /** What is multiplied and added besides A, of all ranks. */
-    record Operands(List<Matrix> bs, Matrix bias, Matrix residual) {}
+    record Operands(
+            List<Matrix> bs, Matrix bias, Matrix residual, Matrix normWeight, Matrix normBias) {}
 
     Operands operands(Arena arena) {
         return new Operands(
                 IntStream.range(0, bCount).mapToObj(index -> b(index, arena)).toList(),
                 normal(DType.FP32, 1, n, BIAS, arena),
-                normal(out, rows.totalRows(), n, RESIDUAL, arena));
+                normal(out, rows.totalRows(), n, RESIDUAL, arena),
+                normal(DType.FP32, 1, n, NORM_WEIGHT, arena),
+                normal(DType.FP32, 1, n, NORM_BIAS, arena));
     }
 
     private Matrix b(int index, Arena arena) {
@@ -193,7 +202,13 @@ record RandomProblem(
     private Epilogue epilogue(Operands with, long firstRow, long count) {
         return steps.isEmpty()
                 ? Epilogue.none()
-                : Epilogue.parse(steps, with::bias, () -> with.residual().rows(firstRow, count));
+                : Epilogue.parse(
+                        steps,
+                        with::bias,
+                        () -> with.residual().rows(firstRow, count),
+                        with::normWeight,
+                        with::normBias,
+                        EPSILON);
     }
 
     /** What a rank must get: of products on one rank, which know neither chunks nor arrivals. */

@@ -33,9 +33,11 @@ class FuzzCommandTest extends CommandTest {
         List<String> lines = out.toString().lines().toList();
         assertEquals("seed " + SEED, lines.getFirst());
         List<String> known =
-                new ArrayList<>(List.of("npy", "safetensors", "run-record", "control-file"));
+                new ArrayList<>(
+                        List.of("npy", "safetensors", "gguf", "run-record", "control-file"));
         if (Gemms.nativeUnavailable().isEmpty()) {
             known.add("tiles");
+            known.add("blocks");
         }
         for (String target : known) {
             assertTrue(lines.stream().anyMatch(line -> line.startsWith(target + " ")), target);

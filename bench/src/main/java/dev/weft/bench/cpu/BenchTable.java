@@ -50,6 +50,7 @@ final class BenchTable implements BenchCase.Sink {
         words.put("peerMedianNs", "peer");
         words.put("weftGflops", "weft GFLOP/s");
         words.put("peakFraction", "of peak");
+        words.put("readFraction", "of read rate");
         words.put("gatherOverProduct", "gather/product");
         words.put("reduceOverProduct", "reduce/product");
         words.put("hidden", "hidden");

@@ -72,6 +72,7 @@ public final class CpuCommand extends DeviceBench {
                 new GatherCase(),
                 new OverlapCase(),
                 new RowsCase(),
+                new BlocksCase(),
                 new MpiCase(MpiCase.REDUCE),
                 new LabCase(),
                 new StartupCase());

@@ -3,24 +3,15 @@ package dev.weft.bench.cpu;
 import dev.weft.gemm.code.Arguments;
 import dev.weft.gemm.code.TileCode;
 import dev.weft.gemm.code.Tiles;
+import dev.weft.tensor.DType;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.util.Collections;
-import java.util.List;
-import java.util.concurrent.Callable;
-import java.util.concurrent.CyclicBarrier;
-import java.util.concurrent.ExecutionException;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
-import java.util.concurrent.Future;
 
 /**
  * The most fp32 operations that some threads can do at once: two tiles in the nearest cache, over
- * and over, 0.994 of what Neoverse-N1 can do by its clock. A turn of a few milliseconds, to be
- * taken between the turns of products. Used by one thread; its workers wait without a core of their
- * own.
+ * and over, 0.994 of what Neoverse-N1 can do by its clock.
  */
-final class FmaPeak implements AutoCloseable {
+final class FmaPeak extends MachineRate {
 
     private static final int CALLS = 1000;
     private static final int TILES = 2;
@@ -39,53 +30,26 @@ final class FmaPeak implements AutoCloseable {
             Math.min(
                     MOST_DEPTH,
                     OPERAND_BYTES / ((TILES * tiles.rows() + tiles.cols()) * Float.BYTES));
-    private final int threads;
-    private final ExecutorService workers;
-    private final CyclicBarrier barrier;
 
     FmaPeak(int threads) {
-        this.threads = threads;
-        this.barrier = new CyclicBarrier(threads);
-        this.workers =
-                Executors.newFixedThreadPool(
-                        threads, Thread.ofPlatform().daemon().name("weft-fma-", 0).factory());
+        super(threads);
     }
 
-    /** Operations of one turn, of all threads together. */
-    double flops() {
-        return 2.0 * TILES * tiles.rows() * tiles.cols() * depth * CALLS * threads;
+    /** Operations. */
+    @Override
+    double amount() {
+        return 2.0 * TILES * tiles.rows() * tiles.cols() * depth * CALLS * threads();
     }
 
-    /** From the first thread's start to the last one's end. */
-    long takeNs() throws InterruptedException {
-        List<Callable<long[]>> tasks = Collections.nCopies(threads, this::work);
-        long startNs = Long.MAX_VALUE;
-        long endNs = Long.MIN_VALUE;
-        for (Future<long[]> future : workers.invokeAll(tasks)) {
-            long[] span = result(future);
-            startNs = Math.min(startNs, span[0]);
-            endNs = Math.max(endNs, span[1]);
-        }
-        return endNs - startNs;
-    }
-
-    private static long[] result(Future<long[]> future) throws InterruptedException {
-        try {
-            return future.get();
-        } catch (ExecutionException e) {
-            throw new IllegalStateException("the peak could not be measured", e.getCause());
-        }
-    }
-
-    private long[] work() throws Exception {
+    @Override
+    void work(int thread, Begin begin) throws Exception {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment a = floats(arena, TILES * tiles.rows() * depth);
             MemorySegment b = floats(arena, tiles.cols() * depth);
             MemorySegment sums = floats(arena, TILES * tiles.rows() * tiles.cols());
             Arguments arguments = new Arguments(arena.allocate(Arguments.BYTES, 8));
             long pitch = (long) tiles.cols() * Float.BYTES;
-            barrier.await();
-            long startNs = System.nanoTime();
+            begin.together();
             for (int call = 0; call < CALLS; call++) {
                 tiles.sum(
                         false,
@@ -94,6 +58,7 @@ final class FmaPeak implements AutoCloseable {
                         TILES,
                         tiles.rows(),
                         depth,
+                        DType.FP32,
                         b,
                         0,
                         tiles.cols(),
@@ -102,16 +67,10 @@ final class FmaPeak implements AutoCloseable {
                         pitch,
                         arguments);
             }
-            return new long[] {startNs, System.nanoTime()};
         }
     }
 
     private static MemorySegment floats(Arena arena, int count) {
         return arena.allocate((long) count * Float.BYTES, 64);
-    }
-
-    @Override
-    public void close() {
-        workers.shutdownNow();
     }
 }

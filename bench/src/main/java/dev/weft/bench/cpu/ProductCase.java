@@ -15,7 +15,10 @@ import java.util.List;
 import java.util.Optional;
 import java.util.TreeSet;
 
-/** The product alone, from one thread to all cores: Weft beside OpenBLAS, NumPy and PyTorch. */
+/**
+ * The product alone, from one thread to all cores: Weft beside OpenBLAS, NumPy and PyTorch. With
+ * few rows or few columns, which read a weight once, beside how fast memory is read, too.
+ */
 final class ProductCase implements BenchCase {
 
     private static final List<Shape> SHAPES =
@@ -24,13 +27,24 @@ final class ProductCase implements BenchCase {
                     Shape.cube(2048),
                     new Shape(512, 1024, 4096),
                     new Shape(2048, 1024, 2048),
+                    new Shape(4096, 1, 4096),
                     new Shape(4096, 8, 4096),
                     new Shape(4096, 16, 4096),
+                    new Shape(4096, 32, 4096),
                     new Shape(4096, 64, 4096),
-                    new Shape(256, 512, 32768));
+                    new Shape(256, 512, 32768),
+                    new Shape(1, 4096, 4096),
+                    new Shape(2, 4096, 4096),
+                    new Shape(4, 4096, 4096),
+                    new Shape(8, 4096, 4096),
+                    new Shape(16, 4096, 4096),
+                    new Shape(32, 4096, 4096));
+
+    /** Up to as many rows, or columns, are few. */
+    private static final long FEW = 32;
 
     private static final List<Shape> QUICK_SHAPES =
-            List.of(Shape.cube(256), new Shape(192, 256, 320));
+            List.of(Shape.cube(256), new Shape(192, 256, 320), new Shape(3, 256, 320));
 
     @Override
     public String item() {
@@ -76,23 +90,28 @@ final class ProductCase implements BenchCase {
         for (String module : python) {
             turns.addPython(module, DType.FP32, settings.folder());
         }
-        // Narrow inputs are looked at with the fewest and the most threads.
+        // Narrow inputs of large products are looked at with the fewest and the most threads.
         boolean edge = threads == 1 || threads == settings.cores();
-        if (edge && shape.m() == shape.n() && shape.m() == shape.k()) {
+        boolean few = Math.min(shape.m(), shape.n()) <= FEW;
+        if (few || edge && shape.m() == shape.n() && shape.m() == shape.k()) {
             turns.addWeft(DType.FP16);
             turns.addWeft(DType.BF16);
             if (python.contains("torch")) {
                 turns.addPython("torch", DType.BF16, settings.folder());
             }
         }
+        if (few) {
+            turns.addRead();
+        }
         if (Gemms.nativeUnavailable().isEmpty()) {
             turns.addPeak();
         }
     }
 
-    /** Powers of four, and all cores. */
+    /** Two, powers of four, and all cores. */
     static List<Integer> threadCounts(int cores) {
         TreeSet<Integer> counts = new TreeSet<>();
+        counts.add(Math.min(2, cores));
         for (int threads = 1; threads <= cores; threads *= 4) {
             counts.add(threads);
         }

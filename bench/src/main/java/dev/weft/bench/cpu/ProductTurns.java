@@ -37,12 +37,14 @@ final class ProductTurns implements AutoCloseable {
     private final Map<DType, Weft> weft = new EnumMap<>(DType.class);
     private FmaPeak peak;
     private int peakTurn = NONE;
+    private ReadRate read;
+    private int readTurn = NONE;
 
     /** Weft with inputs of one type. */
     private record Weft(Operands operands, WeftRanks ranks, int turn) {}
 
     /** A row to come: one turn's speed over another's. */
-    private record Comparison(String types, String peer, int faster, int other) {}
+    private record Comparison(DType type, String peer, int faster, int other) {}
 
     ProductTurns(Shape shape, int threads) {
         this.shape = shape;
@@ -56,8 +58,7 @@ final class ProductTurns implements AutoCloseable {
         ProductCheck.require("Weft " + type.label(), own.a(), own.b(), ranks.product());
         if (type != DType.FP32) {
             comparisons.add(
-                    new Comparison(
-                            type.label(), "weft fp32", turns.size(), weft.get(DType.FP32).turn));
+                    new Comparison(type, "weft fp32", turns.size(), weft.get(DType.FP32).turn));
         }
         weft.put(type, new Weft(own, ranks, turns.size()));
         turns.add(() -> ranks.takeNs(View.PIPELINED));
@@ -67,7 +68,7 @@ final class ProductTurns implements AutoCloseable {
         Weft fp32 = weft.get(DType.FP32);
         OpenBlasLibrary.Product product =
                 opened.add(library.new Product(fp32.operands.a(), fp32.operands.b(), threads));
-        comparisons.add(new Comparison("fp32", library.name(), fp32.turn, turns.size()));
+        comparisons.add(new Comparison(DType.FP32, library.name(), fp32.turn, turns.size()));
         turns.add(product::takeNs);
     }
 
@@ -85,7 +86,7 @@ final class ProductTurns implements AutoCloseable {
                 type,
                 MadeUpData.checksum(own.ranks.product()),
                 product.checksum());
-        comparisons.add(new Comparison(type.label(), product.name(), own.turn, turns.size()));
+        comparisons.add(new Comparison(type, product.name(), own.turn, turns.size()));
         turns.add(product::takeNs);
     }
 
@@ -94,6 +95,17 @@ final class ProductTurns implements AutoCloseable {
         peak = opened.add(new FmaPeak(threads));
         peakTurn = turns.size();
         turns.add(peak::takeNs);
+    }
+
+    /** How fast the larger of A and B is read in fp32, measured between the others. */
+    void addRead() {
+        read = opened.add(new ReadRate(threads, largerElements() * Float.BYTES));
+        readTurn = turns.size();
+        turns.add(read::takeNs);
+    }
+
+    private long largerElements() {
+        return shape.k() * Math.max(shape.m(), shape.n());
     }
 
     /** Hands over all rows; what the cores could do at most in GFLOP/s, or 0 where not measured. */
@@ -105,7 +117,7 @@ final class ProductTurns implements AutoCloseable {
             sink.row(
                     new BenchRow(
                             item,
-                            row.types + " " + name,
+                            row.type.label() + " " + name,
                             row.peer,
                             outcome.speed(row.faster, row.other),
                             figures(outcome, row)));
@@ -114,7 +126,7 @@ final class ProductTurns implements AutoCloseable {
     }
 
     private double peakGflops(Interleaved.Outcome outcome) {
-        return peak.flops() / outcome.medianNs(peakTurn);
+        return peak.amount() / outcome.medianNs(peakTurn);
     }
 
     private Map<String, Double> figures(Interleaved.Outcome outcome, Comparison row) {
@@ -127,6 +139,12 @@ final class ProductTurns implements AutoCloseable {
         if (peakTurn != NONE) {
             figures.with("fmaPeakGflops", peakGflops(outcome))
                     .with("peakFraction", gflops / peakGflops(outcome));
+        }
+        if (readTurn != NONE) {
+            double rate = read.amount() / outcome.medianNs(readTurn);
+            double bytes = (double) largerElements() * row.type.bytes();
+            figures.with("readGbPerS", rate)
+                    .with("readFraction", bytes / outcome.medianNs(row.faster) / rate);
         }
         return figures;
     }

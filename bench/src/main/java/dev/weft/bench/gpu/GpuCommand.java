@@ -64,7 +64,7 @@ public final class GpuCommand extends DeviceBench {
             paramLabel = "ITEMS",
             split = ",",
             description =
-                    "Only these, separated by commas: overlap, fp8, shared, calls, queue, helion, sums,"
+                    "Only these, separated by commas: overlap, fp8, shared, calls, queue, rows, host, helion, sums,"
                             + " shared-sums.")
     List<String> only;
 
@@ -102,6 +102,8 @@ public final class GpuCommand extends DeviceBench {
         all.put(GpuSharedCase.ITEM, GpuSharedCase::run);
         all.put(GpuCallsCase.GATHER.item(), GpuCallsCase::run);
         all.put(GpuQueueCase.ITEM, GpuQueueCase::run);
+        all.put(GpuRowsCase.ITEM, GpuRowsCase::run);
+        all.put(GpuHostCase.ITEM, GpuHostCase::run);
         all.put(GpuHelionCase.ITEM, GpuHelionCase::run);
         all.put(GpuSumsCase.ITEM, GpuSumsCase::run);
         all.put(GpuSharedSumsCase.ITEM, GpuSharedSumsCase::run);

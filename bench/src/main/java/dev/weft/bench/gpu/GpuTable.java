@@ -70,6 +70,15 @@ final class GpuTable implements Consumer<BenchRow> {
                     columns(
                             "N 7 .0 n | awaited 14 time awaited | queued 14 time queued"
                                     + " | gain 7 .3 gain"),
+                    GpuRowsCase.ITEM,
+                    columns(
+                            "rows 6 .0 rows | exact 14 time exact | prepared 14 time prepared"
+                                    + " | speed 7 .3 speed | needed 7 .2 needed"
+                                    + " | changed 14 time changed | speed 7 .3 changedSpeed"),
+                    GpuHostCase.ITEM,
+                    columns(
+                            "queued 14 time queued | A copied 14 time copied"
+                                    + " | replayed 14 time replayed | gain 7 .2 gain"),
                     GpuHelionCase.ITEM,
                     columns(
                             "W 4 .0 ranks | operator 14 time operator | helion 14 time helion"

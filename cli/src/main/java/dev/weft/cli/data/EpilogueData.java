@@ -11,21 +11,31 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * The epilogue of one rank's product, with the bias and the residual that it adds: generated like A
- * and B, in separate streams, even if A and B are the user's. Ranks and the verification generate
- * the same. Immutable and thread-safe.
+ * The epilogue of one rank's product, with the bias and the residual that it adds and the operands
+ * of its norm: generated like A and B, in separate streams, even if A and B are the user's. Ranks
+ * and the verification generate the same. Immutable and thread-safe.
  *
  * @param text the steps
  * @param bias [1, columns of the rank's C], null if no step adds it
  * @param residual [rows of the group, columns of the rank's C], null if no step adds it
+ * @param normWeight [1, columns of the rank's C], null if no step normalizes
+ * @param normBias likewise, null if no step is layernorm
  */
-public record EpilogueData(String text, Matrix bias, Matrix residual) {
+public record EpilogueData(
+        String text, Matrix bias, Matrix residual, Matrix normWeight, Matrix normBias) {
+
+    /** Of norms. */
+    public static final double EPSILON = 1e-5;
 
     private static final int BIAS_STREAM = 2;
     private static final int RESIDUAL_STREAM = 3;
+    private static final int NORM_WEIGHT_STREAM = 4;
+    private static final int NORM_BIAS_STREAM = 5;
     private static final String SWIGLU = "swiglu";
+    private static final String RMS_NORM = "rmsnorm";
+    private static final String LAYER_NORM = "layernorm";
 
-    /** The bias has B's type, the residual C's; both are valid as long as the arena. */
+    /** The residual has C's type, the others B's; all are valid as long as the arena. */
     public static EpilogueData of(String text, ProblemSpec problem, int rank, Arena arena) {
         int joined = columnsJoined(text);
         Block bias = new Block(0, 1, problem.firstCol(rank) / joined, cols(text, problem, rank));
@@ -33,11 +43,13 @@ public record EpilogueData(String text, Matrix bias, Matrix residual) {
         long rows = problem.shards(rank).totalRows();
         Block residual = new Block(firstRow, rows, bias.firstCol(), bias.cols());
         long totalCols = problem.n() / joined;
+        DType type = problem.bType();
+        boolean layer = has(LAYER_NORM, text);
+        boolean norm = layer || has(RMS_NORM, text);
         return new EpilogueData(
                 text,
                 has("bias", text)
-                        ? DataFolder.generated(
-                                problem, BIAS_STREAM, problem.bType(), bias, totalCols, arena)
+                        ? DataFolder.generated(problem, BIAS_STREAM, type, bias, totalCols, arena)
                         : null,
                 has("residual", text)
                         ? DataFolder.generated(
@@ -47,6 +59,14 @@ public record EpilogueData(String text, Matrix bias, Matrix residual) {
                                 residual,
                                 totalCols,
                                 arena)
+                        : null,
+                norm
+                        ? DataFolder.generated(
+                                problem, NORM_WEIGHT_STREAM, type, bias, totalCols, arena)
+                        : null,
+                layer
+                        ? DataFolder.generated(
+                                problem, NORM_BIAS_STREAM, type, bias, totalCols, arena)
                         : null);
     }
 
@@ -60,7 +80,7 @@ public record EpilogueData(String text, Matrix bias, Matrix residual) {
     }
 
     /** Columns of B that make one of C. */
-    static int columnsJoined(String text) {
+    public static int columnsJoined(String text) {
         return has(SWIGLU, text) ? 2 : 1;
     }
 
@@ -85,8 +105,16 @@ public record EpilogueData(String text, Matrix bias, Matrix residual) {
                         matrix.block(0, rows, cols / 2, cols / 2));
     }
 
-    /** Refuses a problem that swiglu cannot halve. */
+    /** Refuses a problem whose rows no rank has whole, or that swiglu cannot halve. */
     public static void check(String text, ProblemSpec problem) {
+        String norm = has(RMS_NORM, text) ? RMS_NORM : has(LAYER_NORM, text) ? LAYER_NORM : null;
+        if (norm != null && problem.columnSharded() && problem.ranks() > problem.groups()) {
+            throw new UsageException(
+                    "--epilogue %s with --rhs column-sharded: no rank has whole rows of C for %s;"
+                            + " expected --rhs replicated, or --op matmul-reduce-scatter or"
+                            + " matmul-allreduce",
+                    text, norm);
+        }
         if (!has(SWIGLU, text)) {
             return;
         }
@@ -131,7 +159,7 @@ public record EpilogueData(String text, Matrix bias, Matrix residual) {
     public EpilogueData ofRows(long firstRow, long rows) {
         return residual == null
                 ? this
-                : new EpilogueData(text, bias, residual.rows(firstRow, rows));
+                : new EpilogueData(text, bias, residual.rows(firstRow, rows), normWeight, normBias);
     }
 
     public Epilogue epilogue() {
@@ -140,6 +168,7 @@ public record EpilogueData(String text, Matrix bias, Matrix residual) {
 
     /** The epilogue with the residual elsewhere, as on a GPU. */
     public Epilogue epilogue(Object sameResidual) {
-        return Epilogue.parse(text, () -> bias, () -> sameResidual);
+        return Epilogue.parse(
+                text, () -> bias, () -> sameResidual, () -> normWeight, () -> normBias, EPSILON);
     }
 }

@@ -19,6 +19,11 @@ public interface Operands {
         return spec.aType();
     }
 
+    /** The type of {@link #b}. */
+    default DType typeOfB(ProblemSpec spec) {
+        return spec.bType();
+    }
+
     /** The rank's shard as it travels. */
     default Matrix moved(int worldRank) {
         return shard(worldRank);
@@ -53,7 +58,7 @@ public interface Operands {
         Matrix all =
                 Matrix.allocate(
                         arena,
-                        spec.bType(),
+                        operands.typeOfB(spec),
                         transposed ? spec.n() : spec.k(),
                         transposed ? spec.k() : spec.n());
         for (int of : spec.members(worldRank)) {

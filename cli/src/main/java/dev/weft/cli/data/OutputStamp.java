@@ -35,6 +35,8 @@ record OutputStamp(String type, String ranks, String made) {
     /** The outputs are products of quantized inputs. */
     private static final String FP8 = "fp8";
 
+    private static final String BLOCKS = "blocks";
+
     /** Writes the stamp of a run that has not ended. */
     static void writeUnfinished(Path folder, ProblemSpec spec, Set<String> names)
             throws IOException {
@@ -60,6 +62,8 @@ record OutputStamp(String type, String ranks, String made) {
             made = EPILOGUE;
         } else if (spec.fp8() != null) {
             made = FP8;
+        } else if (spec.blocks() != null) {
+            made = BLOCKS;
         } else if (!spec.gathers() && !made.equals(ProblemSpec.FILES)) {
             made = spec.op() + suffix(order);
         }
@@ -102,7 +106,9 @@ record OutputStamp(String type, String ranks, String made) {
                         EPILOGUE,
                         "--epilogue",
                         FP8,
-                        "--dtype fp8");
+                        "--dtype fp8",
+                        BLOCKS,
+                        "--b-dtype q8_0, q4_0 or q4_k");
         if (selfVerified.containsKey(made)) {
             throw new UsageException(
                     "--data-dir %s: its outputs are of a run with %s, which has verified them"

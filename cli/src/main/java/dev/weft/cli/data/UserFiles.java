@@ -9,17 +9,21 @@ import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import dev.weft.tensor.MatrixFiles;
 import dev.weft.tensor.MatrixFiles.Located;
+import dev.weft.tensor.QuantizedMatrix;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.lang.foreign.Arena;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.Supplier;
 
 /** The user's own A and B, whole, in files; ranks read their rows and columns from them. */
 public record UserFiles(ProblemSpec spec, Located a, Located whole) {
 
     private static final String SAFETENSORS = ".safetensors";
+    private static final String GGUF = ".gguf";
 
     /** Elements that are looked at in one go. */
     private static final long BATCH = 1 << 18;
@@ -111,21 +115,28 @@ public record UserFiles(ProblemSpec spec, Located a, Located whole) {
     public List<String> remarks() throws IOException {
         List<String> remarks = new ArrayList<>();
         remark("A", a, spec.aType(), remarks);
+        if (blocksOfFile()) {
+            return remarks;
+        }
         remark("B", whole, spec.bType(), remarks);
+        if (spec.blocks() != null) {
+            remarks.add("B is quantized to " + spec.blocks().label());
+        }
         return remarks;
     }
 
     private static void remark(String name, Located file, DType type, List<String> remarks)
             throws IOException {
-        if (file.isFloat64() || type != file.dtype()) {
+        if (!file.typeInFile().equals(type.label())) {
             boolean widens = type == DType.FP32 && !file.isFloat64();
             remarks.add(
                     "%s is %s in its file, %s to %s"
                             .formatted(
                                     name,
-                                    file.isFloat64() ? "float64" : file.dtype().label(),
+                                    file.typeInFile(),
                                     widens ? "converted" : "rounded",
-                                    file.isFloat64() && type != DType.FP32
+                                    (file.isFloat64() || file.blocks() != null)
+                                                    && type != DType.FP32
                                             ? "fp32 and then to " + type.label()
                                             : type.label()));
         }
@@ -152,13 +163,20 @@ public record UserFiles(ProblemSpec spec, Located a, Located whole) {
 
     /** The file of what --a, --b or --c names. */
     public static Path path(String spec) {
-        int tensor = spec.endsWith(".npy") ? -1 : spec.indexOf(SAFETENSORS + ":");
-        return Path.of(tensor < 0 ? spec : spec.substring(0, tensor + SAFETENSORS.length()));
+        if (!spec.endsWith(".npy")) {
+            for (String suffix : List.of(SAFETENSORS, GGUF)) {
+                int tensor = spec.indexOf(suffix + ":");
+                if (tensor >= 0) {
+                    return Path.of(spec.substring(0, tensor + suffix.length()));
+                }
+            }
+        }
+        return Path.of(spec);
     }
 
     /** The file of a matrix that an option writes. */
     public static Path pathToWrite(String option, String spec) {
-        if (spec.endsWith(".npz") || spec.endsWith(SAFETENSORS)) {
+        if (spec.endsWith(".npz") || spec.endsWith(SAFETENSORS) || spec.contains(GGUF)) {
             throw new UsageException(
                     "%s %s: expected FILE.npy, FILE.safetensors:TENSOR, or another name for raw"
                             + " elements",
@@ -175,7 +193,7 @@ public record UserFiles(ProblemSpec spec, Located a, Located whole) {
     }
 
     private static boolean isRaw(String spec) {
-        return !spec.endsWith(".npy") && !spec.contains(SAFETENSORS);
+        return !spec.endsWith(".npy") && !spec.contains(SAFETENSORS) && !spec.contains(GGUF);
     }
 
     /** The inputs of all ranks, which are kept as long as the arena. */
@@ -184,5 +202,27 @@ public record UserFiles(ProblemSpec spec, Located a, Located whole) {
                 rank -> new Piece(a, spec.aType(), spec.a(rank)),
                 rank -> new Piece(whole, spec.bType(), spec.b(rank)),
                 arena);
+    }
+
+    private boolean blocksOfFile() {
+        return spec.blocks() != null && whole.blocks() == spec.blocks() && spec.transposeB();
+    }
+
+    /** Reads the whole B once; null if the file does not have it in the blocks that are wanted. */
+    public Supplier<QuantizedMatrix> blocks(Arena arena) {
+        if (!blocksOfFile()) {
+            return null;
+        }
+        QuantizedMatrix[] read = new QuantizedMatrix[1];
+        return () -> {
+            synchronized (read) {
+                try {
+                    read[0] = read[0] == null ? whole.readBlocks(arena) : read[0];
+                } catch (IOException e) {
+                    throw new UncheckedIOException(e.getMessage(), e);
+                }
+                return read[0];
+            }
+        };
     }
 }

@@ -7,6 +7,7 @@ import dev.weft.cli.console.WeftCommand;
 import dev.weft.cli.options.DeadlineOption;
 import dev.weft.cli.options.OptionValues;
 import dev.weft.fabric.memory.RankEnvironment;
+import dev.weft.fabric.memory.Renewals;
 import dev.weft.fabric.memory.ShmJob;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -29,7 +30,9 @@ import picocli.CommandLine.Parameters;
             "LOCAL_WORLD_SIZE, GROUP_RANK, GROUP_WORLD_SIZE, MASTER_ADDR, MASTER_PORT and",
             "TORCHELASTIC_RUN_ID as torchrun sets them. Output goes where this command's goes;",
             "there is no standard input. When one fails the others have the deadline and 5 s to",
-            "end. With --mpi the environment is mpirun's, and mpirun ends the ranks."
+            "end, or, with --restarts, to renew their world. When the command is told to end, by",
+            "SIGTERM or SIGINT, they get SIGTERM and have the same time. With --mpi the environment",
+            "is mpirun's, and mpirun ends the ranks."
         },
         footer = {
             "",
@@ -38,6 +41,7 @@ import picocli.CommandLine.Parameters;
             "  ./weft launch -n 4 --deadline 2m ./weft gather --launcher joined",
             "  ./weft launch --nnodes 1 --nproc-per-node 8 ./weft gather --launcher joined",
             "  ./weft launch -n 4 --log-dir logs --tee 3 -- ./my-program --its-option",
+            "  ./weft launch -n 4 --restarts 3 --deadline 5s ./my-service",
             "  ./weft launch --mpi -n 4 --hostfile hosts.txt ./my-program",
             "",
             "The program java is the Java that runs Weft.",
@@ -53,6 +57,16 @@ public final class LaunchCommand extends WeftCommand {
     int ranks = 2;
 
     @Mixin DeadlineOption deadline;
+
+    @Option(
+            names = {"--restarts", "--max-restarts", "--max_restarts"},
+            paramLabel = "N",
+            description =
+                    "Start ranks again that end with an error or by a signal, at most N times in"
+                            + " all. The others live on: World.renew() has all ranks meet again,"
+                            + " also without a restart, at most N times. torchrun, whose option"
+                            + " this is too, starts all ranks again each time (default: ${DEFAULT-VALUE}).")
+    int restarts;
 
     @Mixin LaunchOutput output;
 
@@ -88,6 +102,7 @@ public final class LaunchCommand extends WeftCommand {
     @Override
     public Integer call() throws IOException {
         OptionValues.ranks(ranks);
+        OptionValues.between("--restarts", restarts, 0, Integer.MAX_VALUE);
         torchrun.check();
         if (program.getFirst().equals("java")) {
             program.set(0, RankProcesses.java());
@@ -101,24 +116,46 @@ public final class LaunchCommand extends WeftCommand {
                     hostfile == null ? "--mpi-args " + mpiArgs : "--hostfile " + hostfile);
         }
         output.prepare();
-        try (RankProcesses processes = new RankProcesses(ShmJob.create(), deadline.value)) {
-            int failed = run(processes);
+        ShmJob job = ShmJob.create();
+        try (RankProcesses processes = new RankProcesses(job, deadline.value)) {
+            processes.passOnSigterm();
+            int failed = run(processes, job);
+            if (processes.isEnding()) {
+                throw RankProcesses.toldToEnd();
+            }
             return failed < 0 ? 0 : tell(processes, failed);
         }
     }
 
     /** Returns the rank that failed first, or -1, when all have ended and all is printed. */
-    private int run(RankProcesses processes) throws IOException {
+    private int run(RankProcesses processes, ShmJob job) throws IOException {
         Map<String, String> common = torchrun.environment();
+        Restarts again =
+                restarts == 0
+                        ? null
+                        : new Restarts(
+                                processes,
+                                new Renewals(job, ranks),
+                                restarts,
+                                deadline.value,
+                                err(),
+                                System::nanoTime);
         try (LaunchOutput open = output) {
             for (int rank = 0; rank < ranks; rank++) {
                 start(processes, open, rank, common);
             }
-            return processes.await(() -> {});
+            return again == null ? processes.await(() -> {}) : processes.awaitFinal(again::areOver);
         }
     }
 
     private int runMpi() throws IOException {
+        if (restarts > 0) {
+            throw new UsageException(
+                    "--restarts %s does not go with --mpi, since MPI ends the whole job when a rank"
+                            + " is lost: expected a start of the job by the batch system or a loop"
+                            + " (docs/reliability.md)",
+                    restarts);
+        }
         if (output.isSet()) {
             throw new UsageException(
                     "--log-dir, --tee, --redirects and --prefix do not go with --mpi: expected"

@@ -116,7 +116,9 @@ final class LaunchOutput implements Closeable {
             builder.redirectOutput(ProcessBuilder.Redirect.INHERIT);
             builder.redirectError(ProcessBuilder.Redirect.INHERIT);
         } else {
-            builder.redirectOutput(file(rank).toFile());
+            // Emptied now: a rank that is started again goes on writing at its end.
+            Files.newOutputStream(file(rank)).close();
+            builder.redirectOutput(ProcessBuilder.Redirect.appendTo(file(rank).toFile()));
             builder.redirectErrorStream(true);
         }
         processes.start(builder, ranks);

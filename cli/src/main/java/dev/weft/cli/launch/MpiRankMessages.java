@@ -226,7 +226,7 @@ public final class MpiRankMessages {
         if (!process.isAlive()) {
             return DIED;
         }
-        return RankProcesses.isStopped(process.pid())
+        return ProcessStates.isStopped(process.pid())
                 ? STOPPED
                 : new ProcessEnd(false, "did not end by itself");
     }
@@ -234,7 +234,7 @@ public final class MpiRankMessages {
     /** A rank that has not reported its start, because it could not, or was ended before. */
     private ProcessEnd notReported(ProcessHandle process) {
         if (process != null && process.isAlive()) {
-            return RankProcesses.isStopped(process.pid())
+            return ProcessStates.isStopped(process.pid())
                     ? STOPPED
                     : new ProcessEnd(false, "is still starting");
         }

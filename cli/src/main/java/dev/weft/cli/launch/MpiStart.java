@@ -133,7 +133,7 @@ public final class MpiStart extends Mpirun {
                                 TimeUnit.NANOSECONDS.toMillis(silentNs),
                                 TimeUnit.NANOSECONDS.toMillis(deadlineNs));
         hung = true;
-        isStopped = RankProcesses.isStopped(process().pid());
+        isStopped = ProcessStates.isStopped(process().pid());
         if (isStopped) {
             return "mpirun (process %s) is stopped: its ranks gave no sign%s"
                     .formatted(process().pid(), time);
@@ -274,9 +274,9 @@ public final class MpiStart extends Mpirun {
         if (!gone) {
             process().destroyForcibly();
         }
-        RankProcesses.awaitGone(left.stream());
+        ProcessStates.awaitGone(left);
         left.forEach(ProcessHandle::destroyForcibly);
-        RankProcesses.awaitGone(left.stream());
+        ProcessStates.awaitGone(left);
         removeLeftovers();
     }
 

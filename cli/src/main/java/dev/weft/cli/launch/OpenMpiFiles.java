@@ -24,7 +24,7 @@ final class OpenMpiFiles {
     private OpenMpiFiles() {}
 
     static void remove(List<RankStart> ranks, long mpirun) throws IOException {
-        if (ranks.stream().anyMatch(rank -> rank.process().isPresent())) {
+        if (ranks.stream().flatMap(rank -> rank.process().stream()).anyMatch(ProcessStates::runs)) {
             return;
         }
         for (String job : ranks.stream().map(RankStart::job).distinct().toList()) {

@@ -31,6 +31,11 @@ final class PipeText {
         this.copy = copy;
     }
 
+    /** What gets everything, as it arrives. */
+    Consumer<byte[]> copy() {
+        return copy;
+    }
+
     /** Reads what has arrived since the last time. */
     void read() {
         // Under the stream's own lock: otherwise Java could take the bytes away between the two

@@ -5,9 +5,11 @@ import dev.weft.cli.diagnosis.FailureDiagnosis;
 import dev.weft.cli.diagnosis.FailureDiagnosis.ProcessEnd;
 import dev.weft.cli.diagnosis.FailureTable;
 import dev.weft.cli.diagnosis.RankFailure;
+import dev.weft.fabric.memory.Renewals;
 import dev.weft.fabric.memory.ShmJob;
 import dev.weft.files.TemporaryFiles;
 import dev.weft.process.ShutdownHooks;
+import dev.weft.process.Uninterruptibly;
 import dev.weft.process.WaitTime;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -22,6 +24,7 @@ import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
+import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import java.util.stream.Stream;
 
@@ -39,14 +42,12 @@ public final class RankProcesses implements AutoCloseable {
 
     private static final long LOOK_MS = 20;
 
-    /** After the deadline: a rank that has noticed a failure still has to unwind and exit. */
-    private static final long UNWIND_NS = 5_000_000_000L;
-
-    /** How long killed ranks may take to be gone; after that their files are removed anyway. */
-    private static final long GONE_MS = 2_000;
+    /** How long what ranks have printed may take to be read once they have ended. */
+    private static final long MOST_READ_MS = 2_000;
 
     /** A rank's process and what is known about it; only the process is used by several threads. */
     private static final class Rank {
+        final ProcessBuilder builder;
         final Process process;
         final PipeText output;
         final PipeText errors;
@@ -57,8 +58,10 @@ public final class RankProcesses implements AutoCloseable {
         /** What to say about it if it had to be killed, else null. */
         String hung;
 
-        Rank(Process process, Consumer<byte[]> output, Consumer<byte[]> errors) {
-            this.process = process;
+        Rank(ProcessBuilder builder, Consumer<byte[]> output, Consumer<byte[]> errors)
+                throws IOException {
+            this.builder = builder;
+            this.process = builder.start();
             this.output = new PipeText(process.getInputStream(), output);
             this.errors = new PipeText(process.getErrorStream(), errors);
         }
@@ -70,13 +73,28 @@ public final class RankProcesses implements AutoCloseable {
         boolean hasFailed() {
             return !isAlive() && process.exitValue() != 0;
         }
+
+        boolean isStopped() {
+            return ProcessStates.isStopped(process.pid());
+        }
+
+        void read() {
+            output.read();
+            errors.read();
+        }
     }
 
     private final ShmJob job;
     private final Duration deadline;
     private final List<Rank> ranks = new CopyOnWriteArrayList<>();
     private final Thread hook = new Thread(this::abandon, "weft-abandon");
-    private boolean abandoned;
+    private volatile boolean passesOnSigterm;
+
+    /** This process was told to end: no rank is started any more. Set under the lock of this. */
+    private volatile boolean ending;
+
+    /** Completed once what ranks have printed is read. */
+    private final CompletableFuture<Void> closing = new CompletableFuture<>();
 
     /** Takes ownership of the job and closes it. */
     public RankProcesses(ShmJob job, Duration deadline) {
@@ -123,13 +141,32 @@ public final class RankProcesses implements AutoCloseable {
     synchronized void start(
             ProcessBuilder builder, int count, Consumer<byte[]> output, Consumer<byte[]> errors)
             throws IOException {
-        if (abandoned) {
+        if (ending) {
             throw toldToEnd();
         }
         int rank = ranks.size();
         builder.environment().putAll(job.environment(rank, count, deadline));
         RankFailure.FILE.askFor(builder, job.folder(), rank);
-        ranks.add(new Rank(builder.start(), output, errors));
+        ranks.add(new Rank(builder, output, errors));
+    }
+
+    /**
+     * Starts a rank again whose process has ended.
+     *
+     * @return false if this process was told to end, and starts none
+     */
+    synchronized boolean restart(int rank) throws IOException {
+        if (ending) {
+            return false;
+        }
+        Rank ended = ranks.get(rank);
+        ended.read();
+        // Ranks may be meeting it: it may have ended only since the last look at all ends.
+        tellOfEnd(rank);
+        // What it reported is of no use any more.
+        Files.deleteIfExists(RankFailure.FILE.path(job.folder(), rank));
+        ranks.set(rank, new Rank(ended.builder, ended.output.copy(), ended.errors.copy()));
+        return true;
     }
 
     /** How many have been started. */
@@ -137,10 +174,20 @@ public final class RankProcesses implements AutoCloseable {
         return ranks.size();
     }
 
+    /** From now on, ranks get SIGTERM when this process is told to end, and time to end well. */
+    void passOnSigterm() {
+        passesOnSigterm = true;
+    }
+
     /** The command was told to end: it ends its ranks. */
-    private synchronized void abandon() {
-        abandoned = true;
-        killAll();
+    void abandon() {
+        List<ProcessHandle> told = tellToEnd();
+        if (passesOnSigterm) {
+            ProcessStates.awaitGone(told, deadline.plus(Renewals.GRACE));
+        }
+        killAll(told);
+        // Its last part may still be in the pipes.
+        closing.completeOnTimeout(null, MOST_READ_MS, TimeUnit.MILLISECONDS).join();
         try {
             job.close();
         } catch (UncheckedIOException e) {
@@ -148,25 +195,40 @@ public final class RankProcesses implements AutoCloseable {
         }
     }
 
+    /**
+     * Returns the processes that have to end. They are looked for only now: what a shell has
+     * started is found no more once the shell is gone.
+     */
+    private synchronized List<ProcessHandle> tellToEnd() {
+        ending = true;
+        List<ProcessHandle> told = ProcessStates.withStarted(handles());
+        if (passesOnSigterm) {
+            told.forEach(ProcessHandle::destroy);
+        }
+        return told;
+    }
+
+    /** Whether this process was told to end. */
+    boolean isEnding() {
+        return ending;
+    }
+
     /** Returns when they are gone: one that is still dying could create a file in the folder. */
-    private void killAll() {
-        ranks.forEach(rank -> kill(rank.process));
-        awaitGone(ranks.stream().map(rank -> rank.process.toHandle()));
+    private static void killAll(List<ProcessHandle> processes) {
+        List<ProcessHandle> all =
+                ProcessStates.withStarted(processes.stream().filter(ProcessHandle::isAlive));
+        all.forEach(ProcessHandle::destroyForcibly);
+        ProcessStates.awaitGone(all);
         TemporaryFiles.removeLeft();
     }
 
-    /** Returns when the processes are gone, or after some time. */
-    static void awaitGone(Stream<ProcessHandle> processes) {
-        CompletableFuture.allOf(
-                        processes.map(ProcessHandle::onExit).toArray(CompletableFuture<?>[]::new))
-                .completeOnTimeout(null, GONE_MS, TimeUnit.MILLISECONDS)
-                .join();
+    private Stream<ProcessHandle> handles() {
+        return ranks.stream().map(rank -> rank.process.toHandle());
     }
 
-    /** Also kills what the process has started itself, as a shell does. */
     private static void kill(Process process) {
-        process.descendants().forEach(ProcessHandle::destroyForcibly);
-        process.destroyForcibly();
+        ProcessStates.withStarted(Stream.of(process.toHandle()))
+                .forEach(ProcessHandle::destroyForcibly);
     }
 
     /**
@@ -177,25 +239,38 @@ public final class RankProcesses implements AutoCloseable {
      * @return the rank that failed first, a killed one before others; -1 if none failed
      */
     public int await(Runnable look) {
+        return awaitFinal(
+                () -> {
+                    look.run();
+                    return true;
+                });
+    }
+
+    /**
+     * @param look called many times a second; returns whether ranks that have failed are not
+     *     started again
+     */
+    int awaitFinal(BooleanSupplier look) {
+        boolean isFinal = false;
         int failed = -1;
         long unwindNs = 0;
         long stoppedNs = 0;
         long lookedNs = System.nanoTime();
         long deadlineNs = WaitTime.nanoseconds(deadline);
-        while (ranks.stream().anyMatch(Rank::isAlive)) {
+        long mostUnwindNs = WaitTime.nanoseconds(deadline.plus(Renewals.GRACE));
+        while (ranks.stream().anyMatch(Rank::isAlive) || !isFinal && firstFailed() >= 0) {
             RunFailedException.sleep(LOOK_MS);
-            look.run();
             read();
             tellOfEnds();
+            isFinal = look.getAsBoolean();
             long now = System.nanoTime();
             long stepNs = WaitTime.counted(lookedNs, now);
             lookedNs = now;
-            failed = failed < 0 ? firstFailed() : failed;
+            failed = isFinal && failed < 0 ? firstFailed() : failed;
             unwindNs += failed < 0 ? 0 : stepNs;
             boolean stopped = onlyStoppedOnesAreLeft();
             stoppedNs = stopped ? stoppedNs + stepNs : 0;
-            if (failed >= 0 && (stopped || unwindNs > deadlineNs + UNWIND_NS)
-                    || stoppedNs > deadlineNs) {
+            if (failed >= 0 && (stopped || unwindNs > mostUnwindNs) || stoppedNs > deadlineNs) {
                 noteThoseThatDoNotEnd();
                 ranks.forEach(rank -> kill(rank.process));
             }
@@ -205,44 +280,54 @@ public final class RankProcesses implements AutoCloseable {
     }
 
     private void read() {
-        for (Rank rank : ranks) {
-            rank.output.read();
-            rank.errors.read();
-        }
+        ranks.forEach(Rank::read);
     }
 
     /** Ranks that still wait for it to arrive need not wait any longer. */
     private void tellOfEnds() {
         for (int rank = 0; rank < ranks.size(); rank++) {
-            Rank one = ranks.get(rank);
-            if (!one.announced && !one.isAlive()) {
-                one.announced = true;
-                job.ended(rank);
-            }
+            tellOfEnd(rank);
+        }
+    }
+
+    private void tellOfEnd(int rank) {
+        Rank one = ranks.get(rank);
+        if (!one.announced && !one.isAlive()) {
+            one.announced = true;
+            job.ended(rank);
         }
     }
 
     private boolean onlyStoppedOnesAreLeft() {
-        return ranks.stream().filter(Rank::isAlive).allMatch(rank -> isStopped(rank.process.pid()));
+        return ranks.stream().filter(Rank::isAlive).allMatch(Rank::isStopped);
     }
 
     private void noteThoseThatDoNotEnd() {
         for (Rank rank : ranks) {
             if (rank.isAlive() && rank.hung == null) {
-                rank.hung = isStopped(rank.process.pid()) ? "is stopped" : "did not end by itself";
+                rank.hung = rank.isStopped() ? "is stopped" : "did not end by itself";
             }
         }
     }
 
-    /** Whether a signal has stopped the process, if the system reports that. */
-    static boolean isStopped(long pid) {
-        try {
-            String stat = Files.readString(Path.of("/proc/" + pid + "/stat"));
-            return stat.substring(stat.lastIndexOf(')') + 1).startsWith(" T");
-        } catch (IOException e) {
-            // Already gone, or another system.
-            return false;
-        }
+    boolean isAlive(int rank) {
+        return ranks.get(rank).isAlive();
+    }
+
+    boolean hasFailed(int rank) {
+        return ranks.get(rank).hasFailed();
+    }
+
+    boolean isStopped(int rank) {
+        return ranks.get(rank).isStopped();
+    }
+
+    /**
+     * @param hung what to say about it
+     */
+    void kill(int rank, String hung) {
+        ranks.get(rank).hung = hung;
+        kill(ranks.get(rank).process);
     }
 
     /** The failures that ranks have reported, once all have ended. */
@@ -322,8 +407,14 @@ public final class RankProcesses implements AutoCloseable {
 
     @Override
     public void close() {
+        closing.complete(null);
+        if (ending) {
+            // Processes that ranks have started may still be ending well.
+            Uninterruptibly.join(hook);
+            return;
+        }
         try (job) {
-            killAll();
+            killAll(handles().toList());
             if (!Thread.currentThread().isInterrupted()) {
                 ShutdownHooks.remove(hook);
             }

@@ -37,12 +37,6 @@ final class TorchrunOptions {
             description = "As in torchrun: TORCHELASTIC_RUN_ID.")
     String id;
 
-    @Option(
-            names = {"--max-restarts", "--max_restarts"},
-            paramLabel = "0",
-            description = "As in torchrun, but ranks are not started again.")
-    int restarts;
-
     @Option(names = "--standalone", description = "As in torchrun: on one host, as always here.")
     boolean standalone;
 
@@ -59,12 +53,6 @@ final class TorchrunOptions {
                     nodes);
         }
         OptionValues.oneOf("--rdzv-backend", backend, "c10d", "static");
-        if (restarts != 0) {
-            throw new UsageException(
-                    "--max-restarts %s: expected 0; ranks are not started again, so start the"
-                            + " command again",
-                    restarts);
-        }
         if (id != null && id.isEmpty()) {
             throw new UsageException("--rdzv-id '': expected a name for the run");
         }

@@ -18,8 +18,10 @@ import dev.weft.plan.ReductionWriter;
 import dev.weft.plan.Shards;
 import dev.weft.plan.cut.AscendChunkRule;
 import dev.weft.plan.cut.Cut;
+import dev.weft.tensor.Matrix;
 import java.util.List;
 import java.util.Objects;
+import java.util.function.Supplier;
 import java.util.stream.Stream;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
@@ -183,7 +185,8 @@ public final class ExecutionOptions {
                             + " are rounded: bias (added to each column), relu, gelu, gelu-tanh,"
                             + " silu, swiglu (the left half of a rank's columns is the gate, the"
                             + " right half is up, so C has half the columns), residual (adds a"
-                            + " matrix), for example bias,gelu; bias and residual are generated"
+                            + " matrix), and last rmsnorm or layernorm (normalizes whole rows), for"
+                            + " example bias,gelu; what steps add and multiply by is generated"
                             + " (default: none).")
     String epilogue;
 
@@ -297,8 +300,9 @@ public final class ExecutionOptions {
             return null;
         }
         // What it adds is created later.
+        Supplier<Matrix> later = () -> null;
         UsageException.checked(
-                "--epilogue: ", () -> Epilogue.parse(epilogue, () -> null, () -> null));
+                "--epilogue: ", () -> Epilogue.parse(epilogue, later, later, later, later, 0));
         refuseIf(
                 engine.equals(cuda ? "cublas" : "openblas"),
                 "--epilogue %s with --engine %s, which promises no bits: results are verified by"

@@ -3,6 +3,7 @@ package dev.weft.cli.options;
 import dev.weft.cli.console.UsageException;
 import dev.weft.fabric.ReplicaGroups;
 import dev.weft.plan.Shards;
+import dev.weft.tensor.BlockType;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.ScaledMatrix.Scaling;
 import java.nio.file.Path;
@@ -91,7 +92,10 @@ public final class ProblemOptions {
             names = "--b-dtype",
             converter = TypeName.class,
             paramLabel = "TYPE",
-            description = "Type of B if it differs (default: --dtype; with fp8 e4m3 or e5m2).")
+            description =
+                    "Type of B if it differs (default: --dtype; with fp8 e4m3 or e5m2). q8_0, q4_0 or"
+                            + " q4_k: B in such blocks, as a GGUF file has it, or quantized"
+                            + " to them, times rows of A in 8 bits.")
     public String bDtype;
 
     @Option(
@@ -177,7 +181,14 @@ public final class ProblemOptions {
                 OptionValues.oneOf("--data", data, "normal", "seed19"),
                 seed(),
                 sums,
-                fp8);
+                fp8,
+                blocks());
+    }
+
+    /** Null if B has elements. */
+    private BlockType blocks() {
+        boolean given = bDtype != null && !dtype.label().equals(FP8) && BlockType.isLabel(bDtype);
+        return given ? BlockType.of(bDtype) : null;
     }
 
     private DType typeOfA(boolean quantized, boolean ofFiles) {
@@ -191,7 +202,15 @@ public final class ProblemOptions {
     }
 
     private DType typeOfB() {
-        return bDtype == null ? dtype.type() : OptionValues.type("--b-dtype", bDtype);
+        if (bDtype == null || blocks() != null) {
+            return dtype.type();
+        }
+        if (DType.UNSCALED.stream().noneMatch(type -> type.label().equals(bDtype))) {
+            throw new UsageException(
+                    "--b-dtype: unknown dtype '%s': expected fp32, fp16, bf16, q8_0, q4_0 or q4_k",
+                    bDtype);
+        }
+        return DType.of(bDtype);
     }
 
     /** The type that A of a file is converted to; null if it stays as it is. */
@@ -202,7 +221,8 @@ public final class ProblemOptions {
     /** Likewise of B, which {@code --b-dtype} says more of if it is quantized. */
     public DType convertedB() {
         ProblemSpec spec = specOfFiles();
-        return converted(spec.bType(), spec.fp8() == null ? bDtype : aDtype);
+        String given = spec.fp8() == null ? bDtype : aDtype;
+        return converted(spec.bType(), spec.blocks() == null ? given : null);
     }
 
     private DType converted(DType type, String given) {
@@ -283,7 +303,10 @@ public final class ProblemOptions {
         }
         Shards parts =
                 kParts == null
-                        ? Shards.even(size("--gk", k, 2048, 1), lists.groups().getFirst().size())
+                        ? ProblemSpec.evenParts(
+                                size("--gk", k, 2048, 1),
+                                lists.groups().getFirst().size(),
+                                blocks())
                         : given("--k-parts", kParts, "--gk", k, lists);
         if (parts.totalRows() < 1) {
             throw new UsageException(

@@ -4,8 +4,10 @@ import dev.weft.cli.console.UsageException;
 import dev.weft.fabric.ReplicaGroups;
 import dev.weft.plan.Shards;
 import dev.weft.report.RunRecord;
+import dev.weft.tensor.BlockType;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
+import dev.weft.tensor.QuantizedMatrix;
 import dev.weft.tensor.ScaledMatrix.Scaling;
 import java.math.BigInteger;
 import java.util.List;
@@ -28,6 +30,7 @@ import java.util.stream.IntStream;
  * @param columnSharded whether each rank holds its own columns of B, spread evenly
  * @param sums null if rows of A are gathered
  * @param fp8 what A and B are quantized to; null if they are multiplied unchanged
+ * @param blocks what B is in, or quantized to, while A keeps its type; null for elements
  */
 public record ProblemSpec(
         int ranks,
@@ -43,7 +46,8 @@ public record ProblemSpec(
         String data,
         long seed,
         Sums sums,
-        Fp8 fp8) {
+        Fp8 fp8,
+        BlockType blocks) {
 
     /** Gathers rows of A. */
     public static final String GATHER = RunRecord.Problem.GATHER;
@@ -62,9 +66,9 @@ public record ProblemSpec(
      */
     public record Sums(boolean all, Shards kParts) {
 
-        Sums over(long newK) {
+        Sums over(long newK, BlockType blocks) {
             boolean same = kParts.totalRows() == newK;
-            return same ? this : new Sums(all, Shards.even(newK, kParts.ranks()));
+            return same ? this : new Sums(all, evenParts(newK, kParts.ranks(), blocks));
         }
     }
 
@@ -88,6 +92,60 @@ public record ProblemSpec(
         checkBytes("A", aType, shards.totalRows(), k, ranks);
         checkBytes("B", bType, k, n, ranks);
         checkBytes("C", outType, shards.totalRows(), n, ranks);
+        if (blocks != null) {
+            checkBlocks(blocks, k, sums == null ? Shards.of(k) : sums.kParts);
+        }
+    }
+
+    /** Without blocks. */
+    public ProblemSpec(
+            int ranks,
+            ReplicaGroups replicaGroups,
+            Shards shards,
+            long k,
+            long n,
+            DType aType,
+            DType bType,
+            DType outType,
+            boolean columnSharded,
+            boolean transposeB,
+            String data,
+            long seed,
+            Sums sums,
+            Fp8 fp8) {
+        this(
+                ranks,
+                replicaGroups,
+                shards,
+                k,
+                n,
+                aType,
+                bType,
+                outType,
+                columnSharded,
+                transposeB,
+                data,
+                seed,
+                sums,
+                fp8,
+                null);
+    }
+
+    private static void checkBlocks(BlockType blocks, long k, Shards parts) {
+        for (int r = 0; r < parts.ranks(); r++) {
+            if (parts.rows(r) % blocks.elements() != 0) {
+                throw new UsageException(
+                        "K of %s in parts of %s with --b-dtype %s: expected multiples of %s",
+                        k, parts, blocks.label(), blocks.elements());
+            }
+        }
+    }
+
+    /** Parts of K that are whole blocks, if B has blocks and K is a multiple of them. */
+    static Shards evenParts(long k, int parts, BlockType blocks) {
+        int unit = blocks == null || k % blocks.elements() != 0 ? 1 : blocks.elements();
+        Shards even = Shards.even(k / unit, parts);
+        return Shards.of(IntStream.range(0, parts).mapToLong(r -> even.rows(r) * unit).toArray());
     }
 
     /** Refuses a matrix whose copies on all ranks have more bytes than 64 bits can count. */
@@ -157,13 +215,17 @@ public record ProblemSpec(
     /** Parts of K on each of {@link #members}, if their products are summed. */
     public Shards kParts(int worldRank) {
         int members = members(worldRank).size();
-        return members == sums.kParts.ranks() ? sums.kParts : Shards.even(k, members);
+        return members == sums.kParts.ranks() ? sums.kParts : evenParts(k, members, blocks);
     }
 
     /** A rank's part of a matrix. */
     public record Block(long firstRow, long rows, long firstCol, long cols) {
 
         public Matrix of(Matrix whole) {
+            return whole.block(firstRow, rows, firstCol, cols);
+        }
+
+        public QuantizedMatrix of(QuantizedMatrix whole) {
             return whole.block(firstRow, rows, firstCol, cols);
         }
     }
@@ -276,8 +338,9 @@ public record ProblemSpec(
                 transposeB,
                 FILES,
                 seed,
-                sums == null ? null : sums.over(newK),
-                fp8);
+                sums == null ? null : sums.over(newK, blocks),
+                fp8,
+                blocks);
     }
 
     /** A description for the summary. */
@@ -293,7 +356,7 @@ public record ProblemSpec(
                         shortShards(),
                         k,
                         n,
-                        multipliedB().label(),
+                        labelOfB(),
                         transposeB ? " stored transposed" : "",
                         columnSharded ? " column-sharded" : " replicated",
                         fp8 == null ? "" : ", " + fp8,
@@ -306,7 +369,17 @@ public record ProblemSpec(
         return fp8 == null ? aType : DType.E4M3;
     }
 
-    /** The type in which B is multiplied. */
+    /** Whether what is multiplied is not what the files hold. */
+    public boolean quantizes() {
+        return fp8 != null || blocks != null;
+    }
+
+    /** The type in which B is multiplied, as records name it. */
+    public String labelOfB() {
+        return blocks == null ? multipliedB().label() : blocks.label();
+    }
+
+    /** The type in which elements of B are multiplied. */
     public DType multipliedB() {
         return fp8 == null ? bType : fp8.b;
     }
@@ -320,7 +393,7 @@ public record ProblemSpec(
                         perGroup(this::kParts),
                         k,
                         n,
-                        bType.label(),
+                        labelOfB(),
                         transposeB ? " stored transposed" : "",
                         outType.label(),
                         sums.all ? "on every rank" : "in shards of " + shortShards() + " rows",

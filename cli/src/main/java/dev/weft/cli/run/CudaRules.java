@@ -40,6 +40,10 @@ public final class CudaRules {
         ProblemSpec problem = request.problem();
         ExecutionSpec execution = request.execution();
         DType type = problem.aType();
+        if (problem.blocks() != null) {
+            throw new UsageException(
+                    "--b-dtype %s on the GPU: expected --run-mode cpu", problem.labelOfB());
+        }
         if (problem.fp8() != null) {
             if (!execution.workers().engine().equals("gated")) {
                 throw new UsageException(
@@ -182,7 +186,7 @@ public final class CudaRules {
                 : Algorithm.MESH_PULL.label();
     }
 
-    /** One kernel does all steps. */
+    /** Any steps load the file that has the kernels of all. */
     private static Epilogue trialEpilogue(ExecutionSpec execution) {
         return execution.epilogue() == null ? Epilogue.none() : Epilogue.none().relu();
     }

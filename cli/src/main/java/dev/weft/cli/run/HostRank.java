@@ -1,5 +1,6 @@
 package dev.weft.cli.run;
 
+import dev.weft.cli.data.BlockOperands;
 import dev.weft.cli.data.Operands;
 import dev.weft.cli.launch.Heartbeat;
 import dev.weft.cli.options.RunRequest;
@@ -105,7 +106,11 @@ record HostRank(
         }
     }
 
-    /** The operators own everything. */
+    /** The operators own everything else. */
     @Override
-    public void close() {}
+    public void close() {
+        if (operands instanceof BlockOperands blocks) {
+            blocks.close(world.rank());
+        }
+    }
 }

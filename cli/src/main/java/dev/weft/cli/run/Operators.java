@@ -1,5 +1,6 @@
 package dev.weft.cli.run;
 
+import dev.weft.cli.data.BlockOperands;
 import dev.weft.cli.data.EpilogueData;
 import dev.weft.cli.data.Operands;
 import dev.weft.cli.data.QuantizedOperands;
@@ -23,6 +24,7 @@ import dev.weft.op.MatmulReduceScatter;
 import dev.weft.op.Operator;
 import dev.weft.op.OperatorBuilder;
 import dev.weft.op.ReduceBuilder;
+import dev.weft.op.Weights;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.GatherWriter;
 import dev.weft.plan.Reduction.Order;
@@ -69,14 +71,16 @@ record Operators(RunRequest request, Operands operands, int rank, String algorit
             return (keepGathered ? builder.keepGathered() : builder).prepare();
         }
         return problem().sums().all()
-                ? reduceOnHost(MatmulAllReduce.on(group), world, epilogue)
-                : reduceOnHost(MatmulReduceScatter.on(group), world, epilogue);
+                ? reduceOnHost(MatmulAllReduce.on(group), world, group, epilogue)
+                : reduceOnHost(MatmulReduceScatter.on(group), world, group, epilogue);
     }
 
     AllGatherMatmulBuilder gatherOnHost(Transport world, Fabric group, Epilogue epilogue) {
         AllGatherMatmulBuilder builder = gather(AllGatherMatmul.on(group)).pinWorkers();
         if (operands instanceof QuantizedOperands quantized) {
             builder.b(quantized.scaledB(rank), problem().transposeB());
+        } else if (operands instanceof BlockOperands blocks) {
+            weights(blocks, group).forEach(builder::b);
         } else {
             bs().forEach(b -> builder.b(b, problem().transposeB()));
         }
@@ -84,9 +88,13 @@ record Operators(RunRequest request, Operands operands, int rank, String algorit
     }
 
     private <O extends Operator<Matrix>> O reduceOnHost(
-            MatmulReduceBuilder<O> builder, Transport world, Epilogue epilogue) {
+            MatmulReduceBuilder<O> builder, Transport world, Fabric group, Epilogue epilogue) {
         reduce(builder);
-        bs().forEach(b -> builder.b(b, problem().transposeB()));
+        if (operands instanceof BlockOperands blocks) {
+            weights(blocks, group).forEach(builder::b);
+        } else {
+            bs().forEach(b -> builder.b(b, problem().transposeB()));
+        }
         return builder.epilogue(epilogue).computeWorkers(computeWorkers(world)).prepare();
     }
 
@@ -94,6 +102,11 @@ record Operators(RunRequest request, Operands operands, int rank, String algorit
     private int computeWorkers(Transport world) {
         int wanted = request.execution().workers().compute();
         return wanted > 0 ? wanted : world.cores().cores();
+    }
+
+    private List<Weights> weights(BlockOperands blocks, Fabric group) {
+        int parts = EpilogueData.columnsJoined(request.execution().epilogue());
+        return blocks.weights(group, rank, request.execution().workers().engine(), parts);
     }
 
     /** The Bs of the rank's products. */

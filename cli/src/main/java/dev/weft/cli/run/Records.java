@@ -159,7 +159,7 @@ public final class Records {
                 problem.k(),
                 problem.n(),
                 problem.multipliedA().label(),
-                problem.multipliedB().label(),
+                problem.labelOfB(),
                 problem.outType().label(),
                 RhsOption.label(problem.columnSharded()),
                 problem.transposeB(),

@@ -2,6 +2,7 @@ package dev.weft.cli.run;
 
 import dev.weft.cli.console.RunFailedException;
 import dev.weft.cli.console.UsageException;
+import dev.weft.cli.data.BlockOperands;
 import dev.weft.cli.data.CommandFiles;
 import dev.weft.cli.data.DataFolder;
 import dev.weft.cli.data.Operands;
@@ -15,11 +16,13 @@ import dev.weft.cli.options.ReportOptions;
 import dev.weft.cli.options.RunRequest;
 import dev.weft.cli.simulate.SimRules;
 import dev.weft.sim.Machine;
+import dev.weft.tensor.QuantizedMatrix;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Supplier;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParseResult;
@@ -35,8 +38,8 @@ final class RunOptions {
             names = "--a",
             paramLabel = "FILE",
             description =
-                    "A from a file (.npy, FILE.safetensors:TENSOR, or raw elements) instead of"
-                            + " generated data; needs --b.")
+                    "A from a file (.npy, FILE.safetensors:TENSOR, FILE.gguf:TENSOR, or raw"
+                            + " elements) instead of generated data; needs --b.")
     String a;
 
     @Option(names = "--b", paramLabel = "FILE", description = "B from a file, likewise.")
@@ -211,11 +214,14 @@ final class RunOptions {
             ProblemSpec spec = files == null ? problem.spec() : files.spec();
             DataFolder folder = new DataFolder(problem.dataDir, spec);
             Operands plain = files == null ? folder.open(arena) : files.open(arena);
-            return new Inputs(
-                    new RunRequest(spec, how),
-                    spec.fp8() == null ? plain : new QuantizedOperands(plain, spec, arena),
-                    folder,
-                    files);
+            Operands operands = plain;
+            if (spec.fp8() != null) {
+                operands = new QuantizedOperands(plain, spec, arena);
+            } else if (spec.blocks() != null) {
+                Supplier<QuantizedMatrix> blocks = files == null ? null : files.blocks(arena);
+                operands = new BlockOperands(plain, spec, blocks, arena);
+            }
+            return new Inputs(new RunRequest(spec, how), operands, folder, files);
         } catch (IOException e) {
             throw new RunFailedException("cannot read the inputs: " + e.getMessage());
         }

@@ -243,7 +243,7 @@ record RunSteps(
 
     /** Unless it would take long; the seed's rule does not cover quantized inputs. */
     private boolean wantsGolden(ProblemSpec problem) {
-        return problem.fp8() == null
+        return !problem.quantizes()
                 && (options.golden || Verifier.goldenIsQuick(Verifier.goldenSeconds(problem)));
     }
 
@@ -290,7 +290,7 @@ record RunSteps(
             folder.refuseOtherInputs(golden);
         }
         checkRoom(inputs, golden, console);
-        if (!golden && !inputs.fromFiles() && problem.fp8() == null) {
+        if (!golden && !inputs.fromFiles() && !problem.quantizes()) {
             console.info(
                     "golden.bin is left out: it would take about %.0f s here, --golden computes it",
                     Verifier.goldenSeconds(problem));
@@ -334,6 +334,9 @@ record RunSteps(
     }
 
     private Gemm engine(ProblemSpec problem) {
+        if (problem.blocks() != null) {
+            return Gemms.ofBlocks(execution.workers().engine(), problem.blocks());
+        }
         return Gemms.byName(
                 execution.workers().engine(),
                 onCpu(problem.multipliedA()),

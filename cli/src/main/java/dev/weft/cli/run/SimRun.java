@@ -103,6 +103,10 @@ final class SimRun {
             ProblemSpec spec = request.problem();
             options.execution.checkStrict(spec);
             EpilogueData.check(execution.epilogue(), spec);
+            if (spec.blocks() != null) {
+                throw new UsageException(
+                        "--b-dtype %s in simulation: expected --run-mode cpu", spec.labelOfB());
+            }
             SimRules.checkSlow(options.slow, spec.ranks());
             String hosts = hosts(machine.hosts(spec.ranks()));
             SimRules.checked(search(machine, request, spec.replicaGroups().groups().getFirst()));

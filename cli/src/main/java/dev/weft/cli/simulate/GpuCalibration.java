@@ -4,7 +4,6 @@ import dev.weft.cuda.DeviceBuffer;
 import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.Gpu;
 import dev.weft.cuda.GpuStream;
-import dev.weft.cuda.exec.Copies;
 import dev.weft.cuda.kernel.DeviceCheck;
 import dev.weft.cuda.kernel.DeviceEvent;
 import dev.weft.cuda.kernel.GatedKernel;
@@ -12,6 +11,7 @@ import dev.weft.cuda.kernel.GpuModel;
 import dev.weft.cuda.kernel.PinnedBuffer;
 import dev.weft.cuda.kernel.TileShape;
 import dev.weft.cuda.op.CudaAllGatherMatmul;
+import dev.weft.ffi.CudaMemory;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Shards;
 import dev.weft.sim.Machine;
@@ -201,7 +201,8 @@ final class GpuCalibration {
 
     private static void copy(
             DeviceBuffer to, PinnedBuffer from, long pitch, long width, long rows, GpuStream on) {
-        Copies.copyRows(to.address(), pitch, from.address(), pitch, width, rows, on);
+        CudaMemory.copy2dAsync(
+                to.address(), pitch, from.address(), pitch, width, rows, on.handle());
     }
 
     /** Makes the operator of a product and measures something with it. */

@@ -111,21 +111,32 @@ public record ProductJudge(Shards shards, boolean transposeB, long seed) {
                 random.longs(SAMPLED_ROWS, 0, rows));
     }
 
+    /** Some rows of B, which an engine packs. */
+    interface Rhs {
+        PackedB pack(Gemm gemm, long from, long end, Arena arena);
+    }
+
+    Rhs of(Matrix b) {
+        return (gemm, from, end, arena) ->
+                gemm.pack(
+                        transposeB
+                                ? b.block(0, b.rows(), from, end - from)
+                                : b.rows(from, end - from),
+                        transposeB,
+                        arena);
+    }
+
     /** Sums rows in an order, in fp32, by one thread. */
-    public Matrix summed(Gemm gemm, Matrix a, Matrix b, SumOrder order, Arena arena) {
-        long n = transposeB ? b.rows() : b.cols();
+    Matrix summed(Gemm gemm, Matrix a, Rhs b, SumOrder order, Arena arena) {
         return OrderedSums.in(
                 order,
                 (before, first, end) -> {
                     boolean continues = before != null;
+                    PackedB packed = b.pack(gemm, first, end, arena);
+                    long n = packed.n();
                     Matrix sums =
                             continues ? before : Matrix.allocate(arena, DType.FP32, a.rows(), n);
                     Matrix columns = a.block(0, a.rows(), first, end - first);
-                    Matrix rows =
-                            transposeB
-                                    ? b.block(0, n, first, end - first)
-                                    : b.rows(first, end - first);
-                    PackedB packed = gemm.pack(rows, transposeB, arena);
                     Scratch scratch = gemm.scratch(end - first, n, arena);
                     gemm.multiply(columns, 0, a.rows(), packed, 0, n, continues, sums, 0, scratch);
                     return sums;
@@ -135,7 +146,11 @@ public record ProductJudge(Shards shards, boolean transposeB, long seed) {
 
     /** The product of all rows at once, by one thread. */
     public Matrix unfused(Gemm gemm, Matrix a, Matrix b, DType outType, Arena arena) {
-        PackedB packed = gemm.pack(b, transposeB, arena);
+        return unfused(gemm, a, of(b), outType, arena);
+    }
+
+    Matrix unfused(Gemm gemm, Matrix a, Rhs b, DType outType, Arena arena) {
+        PackedB packed = b.pack(gemm, 0, a.cols(), arena);
         Matrix c = Matrix.allocate(arena, outType, a.rows(), packed.n());
         gemm.multiply(a, 0, a.rows(), packed, c, 0, gemm.scratch(a.cols(), packed.n(), arena));
         return c;

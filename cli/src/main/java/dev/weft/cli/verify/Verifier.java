@@ -1,6 +1,7 @@
 package dev.weft.cli.verify;
 
 import dev.weft.cli.console.Progress;
+import dev.weft.cli.data.BlockOperands;
 import dev.weft.cli.data.DataFolder;
 import dev.weft.cli.data.EpilogueData;
 import dev.weft.cli.data.Operands;
@@ -216,19 +217,25 @@ public record Verifier(
         ProductJudge judge = new ProductJudge(problem(), rank);
         DType type = epilogue == null ? problem().outType() : DType.FP32;
         if (order == Order.WHOLE) {
-            return judge.unfused(unfused, a, b, type, arena);
+            return judge.unfused(unfused, a, rhs(b, rank), type, arena);
         }
         Matrix reference = Matrix.allocate(arena, type, a.rows(), problem().cols(rank));
         for (SummedRows rows : summedRows(rank)) {
             try (Arena scratch = Arena.ofShared()) {
                 Matrix own = a.rows(rows.firstRow(), rows.rows());
-                Matrix sums = judge.summed(unfused, own, b, rows.order(), scratch);
+                Matrix sums = judge.summed(unfused, own, rhs(b, rank), rows.order(), scratch);
                 reference
                         .rows(rows.firstRow(), rows.rows())
                         .copyFrom(sums.converted(scratch, type));
             }
         }
         return reference;
+    }
+
+    private ProductJudge.Rhs rhs(Matrix b, int rank) {
+        return operands instanceof BlockOperands blocks
+                ? (gemm, from, end, arena) -> blocks.pack(gemm, rank, from, end, arena)
+                : new ProductJudge(problem(), rank).of(b);
     }
 
     /** How the rows of the group's C are summed, each once: from its plan, or by rank. */
@@ -275,7 +282,11 @@ public record Verifier(
      */
     private Verification judge(
             Matrix a, Matrix b, Matrix c, boolean bitwise, int rank, long firstRow, Matrix golden) {
-        Judgement judged = new ProductJudge(problem(), rank).judge(a, b, c, lostByParts(rank));
+        Judgement judged;
+        try (Arena arena = Arena.ofShared()) {
+            Matrix own = problem().blocks() == null ? a : BlockOperands.valuesOfA(a, arena);
+            judged = new ProductJudge(problem(), rank).judge(own, b, c, lostByParts(rank));
+        }
         return new Verification(
                 promise,
                 null,
@@ -322,7 +333,7 @@ public record Verifier(
     private boolean goldenBelongsHere() {
         return !problem().data().equals(ProblemSpec.FILES)
                 && epilogue == null
-                && problem().fp8() == null
+                && !problem().quantizes()
                 && order != Order.BY_RANK_BF16;
     }
 }

@@ -118,6 +118,66 @@ class LaunchIT {
         ChildProcess.awaitEnd(ranks);
     }
 
+    /**
+     * Shells die of SIGTERM at once; one of the programs behind them ends well, one has to be
+     * killed.
+     */
+    @Test
+    void programsThatShellsHaveStartedGetTheirTimeAndAreEnded() throws Exception {
+        Path script = folder.resolve("serve.sh");
+        Files.writeString(
+                script,
+                """
+                cd %s
+                end() {
+                    : >ending
+                    until test -e end; do sleep 0.05; done
+                    test -d $WEFT_JOB && : >ended-well
+                    exit 0
+                }
+                if [ $RANK = 0 ]; then trap end TERM; else trap '' TERM; fi
+                echo $PPID >shell-$RANK
+                echo $$ >program-$RANK
+                while test -e program-$RANK; do sleep 0.05; done
+                """
+                        .formatted(folder));
+        ChildProcess process =
+                launch("-n 2 --deadline 1s", "sh", "-c", "sh " + script + "; exit $?");
+        List<ProcessHandle> shells = new ArrayList<>();
+        List<ProcessHandle> programs = new ArrayList<>();
+        for (int rank = 0; rank < 2; rank++) {
+            programs.add(awaitProcess(folder.resolve("program-" + rank), process));
+            shells.add(awaitProcess(folder.resolve("shell-" + rank), process));
+        }
+        process.process().destroy();
+        process.await(() -> Files.exists(folder.resolve("ending")));
+        ChildProcess.awaitEnd(shells);
+        Files.createFile(folder.resolve("end"));
+        assertCode(128 + 15, process);
+        assertTrue(Files.exists(folder.resolve("ended-well")), process::toString);
+        ChildProcess.awaitEnd(programs);
+    }
+
+    /** Far more than a pipe holds. The other rank dies at once, and is not started again. */
+    @Test
+    void whatARankPrintsWhileItEndsIsShown() throws Exception {
+        Path here = folder.resolve("here");
+        String script =
+                "if [ $RANK = 0 ]; then trap 'seq 1 30000; exit 0' TERM; fi; echo $$ >%1$s-$RANK;"
+                        + " while test -e %1$s-$RANK; do sleep 0.05; done";
+        ChildProcess process =
+                launch("-n 2 --restarts 1 --prefix", "sh", "-c", script.formatted(here));
+        for (int rank = 0; rank < 2; rank++) {
+            awaitProcess(Path.of(here + "-" + rank), process);
+        }
+        process.process().destroy();
+        assertCode(128 + 15, process);
+        assertEquals("weft: ended by SIGTERM", process.complaint());
+        List<String> lines = process.out().lines().toList();
+        assertEquals(30_000, lines.size());
+        assertEquals("[0] 30000", lines.getLast());
+    }
+
     private static ProcessHandle awaitProcess(Path file, ChildProcess command) throws Exception {
         command.await(() -> Files.exists(file) && Files.readString(file).endsWith("\n"));
         return ProcessHandle.of(Long.parseLong(Files.readString(file).trim())).orElseThrow();
@@ -159,6 +219,32 @@ class LaunchIT {
         assertEquals(5, run.code(), run::toString);
         assertEquals("weft: mpirun ended with exit code 5", run.complaint());
         assertTrue(run.out().contains("2 7000 --its-option\n"), run::toString);
+    }
+
+    /** The loop in the docs, with a program that dies the first time. */
+    @Test
+    void aLoopStartsAJobOfMpirunAgain() throws Exception {
+        String page = Files.readString(Path.of("../docs/reliability.md"));
+        String loop = page.substring(page.indexOf("tries=1"));
+        Path died = folder.resolve("died");
+        String script =
+                loop.substring(0, loop.indexOf("```"))
+                        .replace("./weft", "\"$@\"")
+                        .replace(
+                                "./my-program",
+                                "sh -c 'test -e %1$s && exit; touch %1$s; kill -9 $$'"
+                                        .formatted(died));
+        List<String> command = new ArrayList<>(List.of("sh", "-c", script, "sh"));
+        command.addAll(ChildProcess.java());
+        command.add("dev.weft.cli.Main");
+        ChildProcess run =
+                ChildProcess.of(folder, command)
+                        .environment("WEFT_MPIRUN", MpiRunIT.mpirun(MpiFamily.OPEN_MPI))
+                        .run();
+        assertEquals(0, run.code(), run::toString);
+        // Versions of mpirun differ in the exit code for a rank that a signal ended.
+        assertTrue(run.complaint().startsWith("weft: mpirun "), run::toString);
+        assertTrue(Files.exists(died));
     }
 
     @Test

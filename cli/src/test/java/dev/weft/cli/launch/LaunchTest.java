@@ -81,13 +81,39 @@ class LaunchTest {
         assertEquals(Set.of("[0] " + told, "[1] " + told), lines(run.out()));
     }
 
+    /** Any program, of which Weft knows nothing. */
+    @Test
+    void aRankThatFailsIsStartedAgain() throws Exception {
+        Path logs = folder.resolve("logs");
+        String script =
+                "cd "
+                        + folder
+                        + "; echo x >>life-$RANK; echo life $(wc -l <life-$RANK); test $RANK = 0 ||"
+                        + " test $(wc -l <life-1) = 3 || exit 7";
+        Invocation run = launch("-n 2 --max-restarts 2 --log-dir " + logs, "sh", "-c", script);
+        assertEquals(0, run.code(), run.err());
+        assertEquals(
+                List.of(
+                        "weft: rank 1 failed with exit code 7: restart 1 of 2",
+                        "weft: rank 1 failed with exit code 7: restart 2 of 2"),
+                run.err().lines().toList());
+        assertEquals("life 1\n", Files.readString(logs.resolve("rank-0.log")));
+        assertEquals("life 1\nlife 2\nlife 3\n", Files.readString(logs.resolve("rank-1.log")));
+        Files.delete(folder.resolve("life-1"));
+        Invocation shown = launch("-n 2 --restarts 1 --prefix", "sh", "-c", script);
+        assertEquals(7, shown.code(), shown.err());
+        assertEquals(Set.of("[0] life 2", "[1] life 1", "[1] life 2"), lines(shown.out()));
+    }
+
     @ParameterizedTest
     @CsvSource(
             delimiter = '|',
             quoteCharacter = '`',
             value = {
                 "--nnodes 2 | --nnodes 2: expected 1; ranks on several hosts need MPI: --mpi",
-                "--max-restarts 3 | --max-restarts 3: expected 0",
+                "--restarts -1 | --restarts -1: expected 0 to ",
+                "--max-restarts x | '--max-restarts': 'x': expected a whole number",
+                "--mpi --restarts 3 | --restarts 3 does not go with --mpi, since MPI ends",
                 "--rdzv-backend etcd | --rdzv-backend 'etcd': expected one of c10d, static",
                 "--rdzv-endpoint localhost:x | --rdzv-endpoint localhost:x: expected a name of",
                 "--tee 3 | --tee 3: expected --log-dir DIR as well",

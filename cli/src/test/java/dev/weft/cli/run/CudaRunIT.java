@@ -94,6 +94,9 @@ class CudaRunIT {
                         + " --order by-rank --epilogue silu,residual",
                 "-n 2 --gm 300 --gk 128 --gn 100 --rhs column-sharded --epilogue bias,swiglu",
                 "-n 2 --op matmul-allreduce --gm 300 --gk 128 --gn 100 --epilogue swiglu,residual",
+                "-n 3 --op matmul-allreduce --gm 300 --gk 192 --gn 600 --epilogue residual,rmsnorm",
+                "-n 2 --op matmul-reduce-scatter --gm 300 --gk 128 --gn 100 --dtype bf16 --out-dtype bf16"
+                        + " --epilogue bias,layernorm",
                 "-n 4 --op matmul-allreduce --gm 500 --gk 64 --gn 72 --transpose-b",
                 "-n 1 --gm 10 --gk 20 --gn 8",
                 "-n 3 --gm 0 --gk 20 --gn 8"

@@ -81,7 +81,13 @@ class RunTest extends ShortRuns {
                         "-n 5 --replica-groups 1,3/4 --gm 30 --gk 20 --gn 28 --transpose-b --rhs"
                                 + " column-sharded --epilogue bias,swiglu,residual",
                         "-n 3 --op matmul-allreduce --gm 30 --gk 20 --gn 28 --dtype bf16"
-                                + " --epilogue swiglu,bias");
+                                + " --epilogue swiglu,bias",
+                        "-n 3 --op matmul-allreduce --gm 30 --gk 20 --gn 28 --dtype bf16"
+                                + " --epilogue bias,residual,rmsnorm",
+                        "-n 2 --op matmul-reduce-scatter --gm 30 --gk 20 --gn 600 --dtype fp16"
+                                + " --order by-rank --epilogue residual,layernorm",
+                        "-n 3 --gm 30 --gk 20 --gn 600 --rhs replicated --out-dtype bf16"
+                                + " --epilogue swiglu,layernorm --compute-blocks 2");
         for (String arguments : runs) {
             Invocation run = run(arguments + " --json " + json);
             assertEquals(0, run.code(), run.err());
@@ -105,6 +111,8 @@ class RunTest extends ShortRuns {
                 "--epilogue residual,swiglu|expected it after swiglu",
                 "--epilogue swiglu --dtype fp8|whose B has scales: expected fp16, bf16 or fp32",
                 "--epilogue residual,swiglu -r sim -v Ascend910B1|expected it after swiglu",
+                "--epilogue rmsnorm,relu|has a step after 'rmsnorm': expected the norm to be the last",
+                "--epilogue rmsnorm|no rank has whole rows of C for rmsnorm; expected --rhs rep",
                 "--epilogue relu -r cuda --engine cublas|which promises no bits",
                 "--epilogue relu --engine openblas|openblas, which promises no bits"
             })

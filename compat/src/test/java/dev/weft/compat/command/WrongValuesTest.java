@@ -151,7 +151,7 @@ class WrongValuesTest {
                     Map.entry("--rdzv-backend", Kind.WORD),
                     Map.entry("--rdzv-endpoint", Kind.ENDPOINT),
                     Map.entry("--rdzv-id", Kind.TEXT),
-                    Map.entry("--max-restarts", Kind.NONE),
+                    Map.entry("--max-restarts", Kind.AMOUNT),
                     Map.entry("--log-dir", Kind.FOLDER),
                     Map.entry("--tee", Kind.NONE),
                     Map.entry("--redirects", Kind.NONE),

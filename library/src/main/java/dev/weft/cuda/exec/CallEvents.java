@@ -14,6 +14,7 @@ import dev.weft.ffi.CudaMemory;
 import dev.weft.ffi.CudaStreams;
 import java.lang.foreign.ValueLayout;
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -34,8 +35,10 @@ public final class CallEvents implements AutoCloseable {
     private static final double SLOWEST_PER_NS = 1000;
 
     private final int rank;
-    private final List<Origin> origins;
-    private final int[] due;
+
+    /** What the flags of calls of either parity tell of. */
+    private final Expected[] expected = new Expected[2];
+
     private final IntUnaryOperator worldRank;
     private final CudaBuffers buffers;
     private final LaneCounters counters;
@@ -53,6 +56,7 @@ public final class CallEvents implements AutoCloseable {
     private final PinnedBuffer seen;
 
     private boolean hasLooked;
+    private boolean captured;
 
     /**
      * @param origins by flag: whose rows it tells of
@@ -75,8 +79,7 @@ public final class CallEvents implements AutoCloseable {
             long deadlineNs,
             double work) {
         this.rank = rank;
-        this.origins = origins;
-        this.due = due;
+        Arrays.fill(expected, new Expected(origins, due, 0));
         this.worldRank = worldRank;
         this.buffers = buffers;
         this.counters = counters;
@@ -97,17 +100,42 @@ public final class CallEvents implements AutoCloseable {
         return new DeviceEvent[] {DeviceEvent.timed(), DeviceEvent.timed()};
     }
 
+    /**
+     * What the flags of a plan tell of.
+     *
+     * @param origins by flag: whose rows it tells of
+     * @param due flags of what arrives
+     * @param firstFlag where its flags begin
+     */
+    record Expected(List<Origin> origins, int[] due, int firstFlag) {}
+
+    /** What a call waits for. */
+    void expect(int call, Expected next) {
+        expected[call & 1] = next;
+    }
+
+    /** Whether the next call is captured: an event of a graph tells the host nothing. */
+    public void setCaptured(boolean next) {
+        captured = next;
+    }
+
+    private void record(DeviceEvent[] of, int call, GpuStream stream) {
+        if (!captured) {
+            of[call & 1].record(stream);
+        }
+    }
+
     public void begin(int call, GpuStream stream) {
-        begin[call & 1].record(stream);
+        record(begin, call, stream);
     }
 
     /** If gather or sums, and products, come one after the other: the first part ends here. */
     public void firstEnded(int call, GpuStream stream) {
-        first[call & 1].record(stream);
+        record(first, call, stream);
     }
 
     public void end(int call, GpuStream stream) {
-        end[call & 1].record(stream);
+        record(end, call, stream);
     }
 
     /** The event at the begin of the latest call of this parity. */
@@ -144,6 +172,11 @@ public final class CallEvents implements AutoCloseable {
             waitFor(end[call & 1], limitNs);
             throw stalled("the end of the call", -1, -1);
         }
+        checkStall();
+    }
+
+    /** Throws if a wait on the device has ended without what it was for. */
+    public void checkStall() {
         buffers.stall()
                 .raised()
                 .ifPresent(
@@ -195,11 +228,13 @@ public final class CallEvents implements AutoCloseable {
      */
     public Map<Integer, Map<Integer, Boolean>> arrivals(int call) {
         look();
+        Expected of = expected[call & 1];
         Map<Integer, Map<Integer, Boolean>> bySource = new TreeMap<>();
-        for (int flag : due) {
-            Origin origin = origins.get(flag);
+        for (int flag : of.due()) {
+            Origin origin = of.origins().get(flag);
+            boolean raised = isRaised(of.firstFlag() + flag, call);
             bySource.computeIfAbsent(origin.source(), source -> new TreeMap<>())
-                    .merge(origin.chunk(), isRaised(flag, call), Boolean::logicalAnd);
+                    .merge(origin.chunk(), raised, Boolean::logicalAnd);
         }
         return bySource;
     }
@@ -228,8 +263,11 @@ public final class CallEvents implements AutoCloseable {
     /** Publishes every flag, so that streams and grids that wait for them end. */
     private void release(int call) {
         look();
-        for (int flag = 0; flag < origins.size(); flag++) {
-            CudaStreams.writeValue32(rescue.handle(), buffers.flags() + 4L * flag, call);
+        for (Expected of : expected) {
+            for (int flag = 0; flag < of.origins().size(); flag++) {
+                long word = buffers.flags() + 4L * (of.firstFlag() + flag);
+                CudaStreams.writeValue32(rescue.handle(), word, call);
+            }
         }
         if (counters != null) {
             for (Counter counter : counters.arriving().values()) {
@@ -240,7 +278,8 @@ public final class CallEvents implements AutoCloseable {
     }
 
     private FabricException describe(StallWord.Stall stall) {
-        Origin origin = origins.get(stall.flag());
+        // A flag holds the number of the call; where counters do not, there is one plan.
+        Origin origin = expected[stall.expected() & 1].origins().get(stall.flag());
         int source = worldRank.applyAsInt(origin.source());
         String awaited = "chunk " + origin.chunk() + " of rank " + source;
         if (stall.seen() - stall.expected() > 0) {

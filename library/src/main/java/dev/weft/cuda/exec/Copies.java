@@ -3,7 +3,7 @@ package dev.weft.cuda.exec;
 import dev.weft.cuda.GpuStream;
 import dev.weft.cuda.kernel.DeviceEvent;
 import dev.weft.fabric.FailureReport;
-import dev.weft.ffi.CudaMemory;
+import dev.weft.plan.Shards;
 import dev.weft.trace.Timeline;
 import java.util.List;
 
@@ -15,6 +15,9 @@ public interface Copies extends AutoCloseable {
 
     /** Copies that a call of this rank issues. */
     int count();
+
+    /** The rows of the next calls. */
+    void setRows(Shards shards);
 
     /**
      * Starts a call's copies: those that can be queued at once are. The call before the last, which
@@ -75,19 +78,5 @@ public interface Copies extends AutoCloseable {
     default void issue(int call, GpuStream stream) {
         begin(call, stream);
         issueRest(call);
-    }
-
-    /**
-     * Queues the copy of a rectangle.
-     *
-     * @param width bytes of each row
-     */
-    static void copyRows(
-            long to, long toPitch, long from, long fromPitch, long width, long rows, GpuStream on) {
-        if (width == toPitch && width == fromPitch) {
-            CudaMemory.copyAsync(to, from, rows * width, on.handle());
-        } else {
-            CudaMemory.copy2dAsync(to, toPitch, from, fromPitch, width, rows, on.handle());
-        }
     }
 }

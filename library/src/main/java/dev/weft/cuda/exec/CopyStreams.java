@@ -10,7 +10,9 @@ import dev.weft.cuda.kernel.TimedSpan;
 import dev.weft.exec.host.SentRuns;
 import dev.weft.fabric.FailureReport;
 import dev.weft.fabric.transport.Awaited;
+import dev.weft.ffi.CudaMemory;
 import dev.weft.ffi.CudaStreams;
+import dev.weft.plan.Shards;
 import dev.weft.trace.Timeline;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -31,7 +33,7 @@ public final class CopyStreams implements Copies {
     /** Null if the peers' rows are in host memory: then they are there whatever this rank does. */
     private final DevicePeers linked;
 
-    private final DeviceLayout layout;
+    private DeviceLayout layout;
     private final CopyList list;
     private final List<List<Copy>> lanes;
     private final List<GpuStream> streams = new ArrayList<>();
@@ -65,9 +67,22 @@ public final class CopyStreams implements Copies {
     /** Of each lane of a peer that pushes to this rank, the last copy. */
     private final List<Raised> lastPushed = new ArrayList<>();
 
+    /** Whether the call is captured: then its lanes begin and end with the caller's stream. */
+    private boolean captured;
+
+    private boolean captureNext;
+
+    /**
+     * Whether calls are in graphs, which may be launched behind others without the host's doing.
+     */
+    private boolean inGraphs;
+
+    private final List<DeviceEvent> captureEnds = new ArrayList<>();
+
     /** The latest call whose copies have begun. */
     private int begun;
 
+    private final int firstFlag;
     private final Hook hook;
 
     /** What tests queue on a lane's stream, to hold it back there. */
@@ -97,7 +112,7 @@ public final class CopyStreams implements Copies {
      * @param end the copy behind them
      * @param flags their addresses
      */
-    private record Run(int end, long rows, long[] flags) {}
+    private record Run(int end, long[] flags) {}
 
     private Run[] runs(List<Copy> lane) {
         Run[] result = new Run[lane.size()];
@@ -107,9 +122,8 @@ public final class CopyStreams implements Copies {
             result[first] =
                     new Run(
                             ends[first],
-                            copies.stream().mapToLong(Copy::rows).sum(),
                             copies.stream()
-                                    .mapToLong(copy -> peers.flags(copy.to()) + 4L * copy.flag())
+                                    .mapToLong(copy -> flags(copy.to()) + 4L * copy.flag())
                                     .toArray());
         }
         return result;
@@ -119,6 +133,7 @@ public final class CopyStreams implements Copies {
      * @param launches what multiplies shards that share buffers; null if every shard has a place of
      *     its own
      * @param counters which each copy raises; null if there are none
+     * @param firstFlag of the plan, at every rank
      * @param arrivals whether {@link #awaitArrival} will be called
      * @param joinsCopies whether rows lie in host memory and are multiplied at once: then they come
      *     in as few copies as can be, of which each takes 5 us besides its bytes (H200)
@@ -129,6 +144,7 @@ public final class CopyStreams implements Copies {
             CopyList list,
             Launches launches,
             LaneCounters counters,
+            int firstFlag,
             boolean arrivals,
             boolean joinsCopies,
             long deadlineNs,
@@ -138,6 +154,7 @@ public final class CopyStreams implements Copies {
         this.layout = layout;
         this.launches = launches;
         this.counters = counters;
+        this.firstFlag = firstFlag;
         this.list = list;
         this.lanes = list.lanes();
         this.deadlineNs = deadlineNs;
@@ -176,6 +193,34 @@ public final class CopyStreams implements Copies {
     }
 
     @Override
+    public void setRows(Shards shards) {
+        layout = layout.with(shards);
+    }
+
+    /** Where the flags of this plan are at a rank. */
+    private long flags(int rank) {
+        return peers.flags(rank) + 4L * firstFlag;
+    }
+
+    /** The next call is captured into a graph, by events that serve nothing else. */
+    void captureNext() {
+        captureNext = true;
+        inGraphs = true;
+        for (int lane = captureEnds.size(); lane < lanes.size(); lane++) {
+            captureEnds.add(new DeviceEvent());
+        }
+    }
+
+    private DeviceEvent end(int lane) {
+        return captured ? captureEnds.get(lane) : done[lane];
+    }
+
+    /** How many rows the call has of a copy's. */
+    private long rows(Copy copy) {
+        return layout.count(copy.source(), copy.firstRow(), copy.rows());
+    }
+
+    @Override
     public int count() {
         return runs == null
                 ? lanes.stream().mapToInt(List::size).sum()
@@ -188,18 +233,22 @@ public final class CopyStreams implements Copies {
 
     /**
      * Lets the lanes start, with the first copy of each that can. Rows in host memory are there
-     * whatever {@code stream} does; others wait for what is on it now.
+     * whatever {@code stream} does, but what a launch of a graph reads may still be in their place;
+     * other rows wait for what is on it now.
      */
     @Override
     public void begin(int call, GpuStream stream) {
         begun = call;
-        if (linked != null) {
+        captured = captureNext;
+        captureNext = false;
+        boolean enters = linked != null || inGraphs;
+        if (enters) {
             entered.record(stream);
         }
         for (int lane = 0; lane < lanes.size(); lane++) {
             Arrays.fill(announced[lane], false);
             next[lane] = 0;
-            if (linked != null) {
+            if (enters) {
                 entered.join(streams.get(lane));
             }
             issueNext(lane, call);
@@ -255,8 +304,8 @@ public final class CopyStreams implements Copies {
     @Override
     public void join(GpuStream stream) {
         for (int lane = 0; lane < lanes.size(); lane++) {
-            done[lane].record(streams.get(lane));
-            done[lane].join(stream);
+            end(lane).record(streams.get(lane));
+            end(lane).join(stream);
         }
     }
 
@@ -266,7 +315,7 @@ public final class CopyStreams implements Copies {
      */
     @Override
     public void endBehindProduct(GpuStream stream) {
-        if (linked != null) {
+        if (linked != null || captured) {
             join(stream);
             return;
         }
@@ -304,13 +353,14 @@ public final class CopyStreams implements Copies {
             spans.get(lane).get(index).begin(call, on);
         }
         hook.beforeCopy(copy, on);
-        if (copy.rows() > 0) {
-            move(copy, copy.rows(), call & 1, on);
+        long rows = rows(copy);
+        if (rows > 0) {
+            move(copy, rows, call & 1, on);
         }
         if (launches != null) {
             spans.get(lane).get(index).end(on);
         }
-        long words = peers.flags(copy.to());
+        long words = flags(copy.to());
         long flag = words + 4L * copy.flag();
         hook.writeFlag(copy, call, value -> CudaStreams.writeValue32(on.handle(), flag, value));
         if (counters != null) {
@@ -329,8 +379,16 @@ public final class CopyStreams implements Copies {
     /** One copy instead of several, and then the flags of all of them. */
     private void issue(Run run, int lane, int call) {
         GpuStream on = streams.get(lane);
-        if (run.rows() > 0) {
-            move(lanes.get(lane).get(next[lane]), run.rows(), call & 1, on);
+        Copy first = null;
+        long rows = 0;
+        for (int i = next[lane]; i < run.end(); i++) {
+            Copy copy = lanes.get(lane).get(i);
+            long count = rows(copy);
+            first = first == null && count > 0 ? copy : first;
+            rows += count;
+        }
+        if (first != null) {
+            move(first, rows, call & 1, on);
         }
         CudaStreams.writeValues32(on.handle(), run.flags(), call);
         next[lane] = run.end();
@@ -364,7 +422,8 @@ public final class CopyStreams implements Copies {
         long from = place(copy.from(), copy, copy.fromSlot(), parity);
         long to = place(copy.to(), copy, copy.toSlot(), parity);
         long width = copy.cols() * layout.dtype().bytes();
-        Copies.copyRows(to, layout.pitchBytes(), from, layout.pitchBytes(), width, rows, on);
+        CudaMemory.copy2dAsync(
+                to, layout.pitchBytes(), from, layout.pitchBytes(), width, rows, on.handle());
     }
 
     private long place(int rank, Copy copy, int slot, int parity) {
@@ -440,6 +499,7 @@ public final class CopyStreams implements Copies {
         Arrays.stream(done).forEach(DeviceEvent::close);
         Arrays.stream(arrived).filter(Objects::nonNull).forEach(DeviceEvent::close);
         entered.close();
+        captureEnds.forEach(DeviceEvent::close);
         spans.stream().flatMap(List::stream).forEach(TimedSpan::close);
     }
 }

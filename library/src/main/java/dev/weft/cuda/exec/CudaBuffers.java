@@ -5,6 +5,7 @@ import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.GpuStream;
 import dev.weft.cuda.kernel.GatedProduct;
 import dev.weft.cuda.kernel.StallWord;
+import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import java.util.ArrayList;
 import java.util.List;
@@ -15,7 +16,7 @@ import java.util.List;
  */
 public final class CudaBuffers implements AutoCloseable {
 
-    private final DeviceLayout layout;
+    private DeviceLayout layout;
     private final int rank;
     private final List<DeviceBuffer> owned = new ArrayList<>();
     private final DeviceBuffer[] rows = new DeviceBuffer[2];
@@ -49,6 +50,11 @@ public final class CudaBuffers implements AutoCloseable {
         return owned.getLast();
     }
 
+    /** The rows of the next calls. */
+    public void setRows(Shards shards) {
+        layout = layout.with(shards);
+    }
+
     public DType aType() {
         return layout.dtype();
     }
@@ -63,7 +69,20 @@ public final class CudaBuffers implements AutoCloseable {
 
     /** What a product waits at for rows in these buffers. */
     public GatedProduct.Gates gates(long deadlineNs) {
-        return new GatedProduct.Gates(flags(), stall, deadlineNs);
+        return gates(0, deadlineNs);
+    }
+
+    /**
+     * @param firstFlag of its plan
+     */
+    public GatedProduct.Gates gates(int firstFlag, long deadlineNs) {
+        return new GatedProduct.Gates(flags() + 4L * firstFlag, stall, deadlineNs);
+    }
+
+    /** Whether an address lies in a buffer of rows of this parity. */
+    public boolean contains(long address, int parity) {
+        long from = address(parity);
+        return address >= from && address < from + rows[parity].bytes();
     }
 
     public StallWord stall() {
@@ -82,7 +101,7 @@ public final class CudaBuffers implements AutoCloseable {
 
     /** All shards, if the buffer holds them all. */
     public DeviceMatrix gathered(int parity) {
-        return gatheredAt(address(parity));
+        return layout.gathered(address(parity));
     }
 
     /** The first rows of gathered A, and after its end what there is room for. */
@@ -91,14 +110,14 @@ public final class CudaBuffers implements AutoCloseable {
         return new DeviceMatrix(all.address(), all.dtype(), count, all.cols(), all.rowPitch());
     }
 
-    /** All shards in a buffer like those, of this rank or another one. */
-    public DeviceMatrix gatheredAt(long address) {
-        return layout.gathered(address);
+    /** All shards of a call in a buffer like those, of this rank or another one. */
+    public DeviceMatrix gatheredAt(long address, Shards shards) {
+        return layout.with(shards).gathered(address);
     }
 
-    /** This rank's own rows. */
-    public DeviceMatrix shard(int parity) {
-        return arrived(rank, 0, parity);
+    /** This rank's own rows of a call. */
+    public DeviceMatrix shard(int parity, Shards shards) {
+        return layout.with(shards).shard(rank, rank, address(parity));
     }
 
     /** The rows of {@code source}, which arrive in {@code slot}. */

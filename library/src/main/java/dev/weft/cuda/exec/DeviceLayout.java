@@ -10,8 +10,21 @@ import dev.weft.tensor.DType;
  * or beside each other, a rank's own rows have their place like all others. With ping-pong buffers
  * a buffer holds the rank's own shard and behind it room for one that arrives: there the slot of a
  * transfer says which buffer, not the call. Pure.
+ *
+ * @param most what there is room for
+ * @param shards the rows of a call, between which there are no gaps
  */
-public record DeviceLayout(Shards shards, DType dtype, long cols, Place place) {
+public record DeviceLayout(Shards most, Shards shards, DType dtype, long cols, Place place) {
+
+    /** Of calls of all rows. */
+    public DeviceLayout(Shards shards, DType dtype, long cols, Place place) {
+        this(shards, shards, dtype, cols, place);
+    }
+
+    /** In the same memory, of calls of other rows. */
+    public DeviceLayout with(Shards rows) {
+        return rows == shards ? this : new DeviceLayout(most, rows, dtype, cols, place);
+    }
 
     /** Where a rank keeps rows that are not its own. */
     public enum Place {
@@ -36,9 +49,9 @@ public record DeviceLayout(Shards shards, DType dtype, long cols, Place place) {
     public long bytes(int rank) {
         long rows =
                 switch (place) {
-                    case COLUMNS -> shards.maxRows();
-                    case PING_PONG -> shards.rows(rank) + shards.maxRows();
-                    case ROWS -> shards.totalRows();
+                    case COLUMNS -> most.maxRows();
+                    case PING_PONG -> most.rows(rank) + most.maxRows();
+                    case ROWS -> most.totalRows();
                 };
         return Math.multiplyExact(Math.max(1, rows), pitchBytes());
     }
@@ -53,7 +66,7 @@ public record DeviceLayout(Shards shards, DType dtype, long cols, Place place) {
         long firstRow =
                 switch (place) {
                     case COLUMNS -> 0;
-                    case PING_PONG -> source == rank ? 0 : shards.rows(rank);
+                    case PING_PONG -> source == rank ? 0 : most.rows(rank);
                     case ROWS -> shards.firstRow(source);
                 };
         long firstCol = place == Place.COLUMNS ? source * cols : 0;
@@ -65,6 +78,11 @@ public record DeviceLayout(Shards shards, DType dtype, long cols, Place place) {
         long pitch = pitchBytes() / dtype.bytes();
         long at = address + at(rank, source, 0, 0);
         return new DeviceMatrix(at, dtype, shards.rows(source), cols, pitch);
+    }
+
+    /** How many of some rows of a shard the call has. */
+    public long count(int source, long firstRow, long rows) {
+        return Math.clamp(shards.rows(source) - firstRow, 0, rows);
     }
 
     /** All shards in a buffer that starts at {@code address}, where it holds them all. */

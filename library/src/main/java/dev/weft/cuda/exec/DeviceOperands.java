@@ -29,77 +29,129 @@ public final class DeviceOperands implements AutoCloseable {
     private final List<DeviceMatrix> results = new ArrayList<>();
     private final List<DeviceEpilogue.Rows> finished = new ArrayList<>();
     private DeviceEpilogue epilogue;
+    private boolean joins;
+
+    /** Of the next calls. */
+    private long rows;
 
     private final Map<Integer, GatedProduct.Scales> scales = new HashMap<>();
 
     /**
-     * One B, on the host, with scales or without, or on the device: one of the three is not null.
+     * One B, on the host, with scales or without, on the device, or the first of other operands:
+     * one of the four is not null.
      */
-    public record B(Matrix host, ScaledMatrix scaled, DeviceMatrix device, boolean transposed) {
+    public record B(
+            Matrix host,
+            ScaledMatrix scaled,
+            DeviceMatrix device,
+            DeviceOperands loaded,
+            boolean transposed) {
 
-        public B(Matrix host, DeviceMatrix device, boolean transposed) {
-            this(host, null, device, transposed);
+        public B(Matrix host, boolean transposed) {
+            this(host, null, null, null, transposed);
+        }
+
+        public B(ScaledMatrix scaled, boolean transposed) {
+            this(null, scaled, null, null, transposed);
+        }
+
+        public B(DeviceMatrix device, boolean transposed) {
+            this(null, null, device, null, transposed);
+        }
+
+        public B(DeviceOperands loaded, boolean transposed) {
+            this(null, null, null, loaded, transposed);
         }
 
         public DType dtype() {
             if (scaled != null) {
                 return scaled.values().dtype();
             }
-            return host == null ? device.dtype() : host.dtype();
+            return host == null ? onDevice().dtype() : host.dtype();
         }
-    }
 
-    /**
-     * Takes a B with scales, as the kernel reads it, and reserves room for its product.
-     *
-     * @param scaling of A
-     */
-    public void addScaled(B b, Scaling scaling, DType type, long m, long n, GpuStream stream) {
-        try (Arena staging = Arena.ofConfined()) {
-            ScaledB scaled = ScaledB.of(b.scaled(), b.transposed(), scaling, staging);
-            long k = scaled.values().cols();
-            DeviceMatrix values = matrix(b.dtype(), n, k, stream);
-            values.upload(scaled.values(), stream);
-            Matrix ofB = scaled.scales();
-            DeviceMatrix there = matrix(DType.FP32, 1, ofB.cols(), stream);
-            there.upload(ofB, stream);
-            scales.put(
-                    bs.size(),
-                    new GatedProduct.Scales(
-                            there.address(),
-                            scaling == Scaling.BLOCK,
-                            ScaledMatrix.valuesAt(k, scaling)));
-            bs.add(values);
+        private DeviceMatrix onDevice() {
+            return loaded == null ? device : loaded.b(0);
         }
-        products.add(matrix(type, m, n, stream));
-    }
-
-    /** The scales of that B; null if it has none. */
-    public GatedProduct.Scales scales(int index) {
-        return scales.get(index);
     }
 
     /**
      * Takes a B, and reserves room for its product of {@code m} x {@code n}. One on the device is
      * read where it lies if its rows are aligned; all others are copied.
+     *
+     * @param scaling of A; null if it has no scales
      */
-    public void add(B b, DType type, long m, long n, GpuStream stream) {
-        addB(b, false, stream);
+    public void add(B b, Scaling scaling, DType type, long m, long n, GpuStream stream) {
+        addB(b, scaling, false, stream);
+        rows = m;
         products.add(matrix(type, m, n, stream));
     }
 
-    /** Takes a B alone, and copies it in any case if {@code copies}. */
-    public void addB(B b, boolean copies, GpuStream stream) {
-        DeviceMatrix there = b.device();
-        if (b.host() != null) {
-            there = matrix(b.host().dtype(), b.host().rows(), b.host().cols(), stream);
-            there.upload(b.host(), stream);
-        } else if (copies || !there.isAligned()) {
-            there = matrix(b.dtype(), b.device().rows(), b.device().cols(), stream);
-            there.copyFrom(b.device(), stream);
-            stream.synchronize();
+    /**
+     * Takes a B alone, and copies one on the device in any case if {@code copies}. What is loaded
+     * has memory of its own already, and is never copied.
+     */
+    public void addB(B b, Scaling scaling, boolean copies, GpuStream stream) {
+        if (b.loaded() != null) {
+            scales.put(bs.size(), b.loaded().scales(0));
+            bs.add(b.loaded().b(0));
+        } else if (b.scaled() != null) {
+            addScaled(b, scaling, stream);
+        } else if (b.host() != null) {
+            bs.add(matrix(b.dtype(), b.host().rows(), b.host().cols(), stream));
+            bs.getLast().upload(b.host(), stream);
+        } else if (copies || !b.device().isAligned()) {
+            bs.add(matrix(b.dtype(), b.device().rows(), b.device().cols(), stream));
+            copy(b.device(), bs.getLast(), stream);
+        } else {
+            bs.add(b.device());
         }
-        bs.add(there);
+    }
+
+    private void addScaled(B b, Scaling scaling, GpuStream stream) {
+        try (Arena staging = Arena.ofConfined()) {
+            ScaledB scaled = ScaledB.of(b.scaled(), b.transposed(), scaling, staging);
+            long k = scaled.values().cols();
+            DeviceMatrix ofB = matrix(DType.FP32, 1, scaled.scales().cols(), stream);
+            scales.put(
+                    bs.size(),
+                    new GatedProduct.Scales(
+                            ofB.address(),
+                            scaling == Scaling.BLOCK,
+                            ScaledMatrix.valuesAt(k, scaling)));
+            bs.add(matrix(b.dtype(), scaled.values().rows(), k, stream));
+            upload(scaled, bs.size() - 1, stream);
+        }
+    }
+
+    private void upload(ScaledB from, int index, GpuStream stream) {
+        bs.get(index).upload(from.values(), stream);
+        Matrix ofB = from.scales();
+        new DeviceMatrix(scales(index).ofB(), DType.FP32, 1, ofB.cols(), ofB.cols())
+                .upload(ofB, stream);
+    }
+
+    private static void copy(DeviceMatrix from, DeviceMatrix to, GpuStream stream) {
+        to.copyFrom(from, stream);
+        stream.synchronize();
+    }
+
+    /** Writes a B of the same shape, type and kind of scales over the first one, a copy. */
+    public void replaceFirst(B b, Scaling scaling, GpuStream stream) {
+        if (b.scaled() != null) {
+            try (Arena staging = Arena.ofConfined()) {
+                upload(ScaledB.of(b.scaled(), b.transposed(), scaling, staging), 0, stream);
+            }
+        } else if (b.host() != null) {
+            b(0).upload(b.host(), stream);
+        } else {
+            copy(b.device(), b(0), stream);
+        }
+    }
+
+    /** The scales of that B; null if it has none. */
+    public GatedProduct.Scales scales(int index) {
+        return scales.get(index);
     }
 
     /** Results are the products themselves. */
@@ -111,24 +163,40 @@ public final class DeviceOperands implements AutoCloseable {
      * Results are made of the products, which are fp32, as an epilogue says: in their place, if
      * they are of the same type, else in memory of their own.
      */
-    public void finish(DeviceEpilogue with, boolean joins, DType outType, GpuStream stream) {
+    public void finish(DeviceEpilogue with, boolean joined, DType outType, GpuStream stream) {
         epilogue = with;
+        joins = joined;
         for (int i = 0; i < (joins ? 1 : products.size()); i++) {
             DeviceMatrix sums = products.get(i);
             DeviceMatrix result =
                     outType == DType.FP32
                             ? sums
                             : matrix(outType, sums.rows(), sums.cols(), stream);
-            List<DeviceMatrix> second = joins ? List.of(products.get(1)) : List.of();
             results.add(result);
-            finished.add(epilogue.rows(i, List.of(sums), second, result, 0));
+            finished.add(epilogue.rows(i, List.of(sums), second(products), result, 0));
         }
     }
 
-    /** A call is about to be queued. */
-    public void begin() {
+    private List<DeviceMatrix> second(List<DeviceMatrix> of) {
+        return joins ? List.of(of.get(1)) : List.of();
+    }
+
+    /** The next calls have so many rows in all. */
+    public void setRows(long count) {
+        if (rows == count) {
+            return;
+        }
+        rows = count;
+        List<DeviceMatrix> some = products.stream().map(one -> one.rows(0, count)).toList();
+        for (int i = 0; i < finished.size(); i++) {
+            finished.get(i).set(List.of(some.get(i)), second(some), result(i), 0);
+        }
+    }
+
+    /** A call of so many rows is about to be queued. */
+    public void begin(long count) {
         if (epilogue != null) {
-            epilogue.begin();
+            epilogue.begin(count);
         }
     }
 
@@ -143,6 +211,11 @@ public final class DeviceOperands implements AutoCloseable {
         long bytes = DeviceMatrix.alignedBytes(dtype, rows, cols);
         owned.add(DeviceBuffer.zeroed(bytes, stream));
         return DeviceMatrix.in(owned.getLast(), dtype, rows, cols);
+    }
+
+    /** Bytes of memory of its own. */
+    public long bytes() {
+        return owned.stream().mapToLong(DeviceBuffer::bytes).sum();
     }
 
     /** How many results there are. */
@@ -165,7 +238,8 @@ public final class DeviceOperands implements AutoCloseable {
     }
 
     public DeviceMatrix result(int index) {
-        return results.get(index);
+        DeviceMatrix all = results.get(index);
+        return all.rows() == rows ? all : all.rows(0, rows);
     }
 
     @Override

@@ -16,7 +16,7 @@ import java.util.List;
  *
  * <pre>
  *    0  the words of {@link HostSteps}
- *   64  {@link PeerPointers}: buffer 0, buffer 1, flags, results that peers may read |
+ *  192  {@link PeerPointers}: buffer 0, buffer 1, flags, results that peers may read |
  *       events: announced 0, 1, ended 0, 1, product 0, 1, lane 0: 0, 1, lane 1: 0, ...
  *       then a word for each step that others wait for: the latest call for which it is queued
  * </pre>
@@ -37,11 +37,11 @@ public final class DevicePeers implements Peers {
      * @param lane of that rank, or {@link #PRODUCT}
      * @param parity which of the lane's two events is recorded behind it
      */
-    record Raised(int at, int word, int by, int lane, int parity, Awaited awaited) {
+    public record Raised(int at, int word, int by, int lane, int parity, Awaited awaited) {
 
-        static final int PRODUCT = -1;
+        public static final int PRODUCT = -1;
 
-        Raised {
+        public Raised {
             // It queues this call's work and, once all ranks have announced that, the next one's.
             awaited = awaited.within(1);
         }
@@ -246,7 +246,7 @@ public final class DevicePeers implements Peers {
      * @param at the rank that has the word
      * @param lane whose event is recorded, or {@link Raised#PRODUCT}
      */
-    void raise(int at, int word, int lane, int parity, int call, GpuStream stream) {
+    public void raise(int at, int word, int lane, int parity, int call, GpuStream stream) {
         CudaStreams.record(ownEvents[eventOf(lane, parity)], stream.handle());
         // Release: pairs with the acquire in isQueued; the event is recorded by then.
         fabric.signal(region, at, queuedAt + 4L * word, call);
@@ -257,7 +257,7 @@ public final class DevicePeers implements Peers {
     }
 
     /** Whether all these steps are queued. */
-    boolean areQueued(List<Raised> steps, int call) {
+    public boolean areQueued(List<Raised> steps, int call) {
         for (int i = 0; i < steps.size(); i++) {
             if (!isQueued(steps.get(i), call)) {
                 return false;
@@ -267,7 +267,7 @@ public final class DevicePeers implements Peers {
     }
 
     /** Returns when they are queued; throws if a peer has failed. */
-    void awaitQueued(List<Raised> steps, int call) {
+    public void awaitQueued(List<Raised> steps, int call) {
         for (int i = 0; i < steps.size(); i++) {
             Raised step = steps.get(i);
             fabric.await(region, step.at(), queuedAt + 4L * step.word(), call, step.awaited());
@@ -275,7 +275,7 @@ public final class DevicePeers implements Peers {
     }
 
     /** Lets {@code stream} wait for steps that are queued, once for each event. */
-    void awaitDone(List<Raised> steps, GpuStream stream) {
+    public void awaitDone(List<Raised> steps, GpuStream stream) {
         for (int i = 0; i < steps.size(); i++) {
             boolean again = false;
             for (int j = 0; j < i; j++) {

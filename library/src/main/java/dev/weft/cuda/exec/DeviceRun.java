@@ -3,6 +3,7 @@ package dev.weft.cuda.exec;
 import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.GpuStream;
 import dev.weft.fabric.FailureReport;
+import dev.weft.plan.Shards;
 import dev.weft.trace.Timeline;
 import dev.weft.trace.View;
 import java.util.List;
@@ -14,11 +15,29 @@ import java.util.Optional;
  */
 public interface DeviceRun extends AutoCloseable {
 
-    /** The place of A in calls of this parity. */
-    DeviceMatrix input(int parity);
+    /** The place of A in a call of this parity and these rows. */
+    DeviceMatrix input(int parity, Shards shards);
 
-    /** A call is about to be queued; wrong operands are refused here. */
-    void prepare();
+    /** A call of these rows is about to be queued; wrong operands are refused here. */
+    void prepare(Shards shards);
+
+    /** The next calls, behind what is on {@code stream} by now, have these rows. */
+    void setRows(Shards shards, GpuStream stream);
+
+    /** Tells what a call of the rows that are set waits for. */
+    default void expect(int call, CallEvents events) {}
+
+    /**
+     * Why calls cannot be captured into a graph, and what would be right; null if they can. Only
+     * what is queued on this rank's GPU can be.
+     */
+    String obstacleToCapture();
+
+    /**
+     * Queues, before all else of a call, what makes it the same in every launch of a graph: words
+     * that it waits for begin with what they hold before the call.
+     */
+    void capture(int call, GpuStream stream);
 
     /** Whether peers may still read the results of the call before when a call starts. */
     boolean sharesResults();
@@ -37,7 +56,7 @@ public interface DeviceRun extends AutoCloseable {
 
     /**
      * What the latest call did on the GPU, which has ended. Null if only its begin and end are
-     * known.
+     * known, as of calls of fewer rows.
      *
      * @param firstNs when the first part had ended, if the two come one after the other; else 0
      * @param seenNs when the host saw its end

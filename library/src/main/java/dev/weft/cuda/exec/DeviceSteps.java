@@ -12,39 +12,39 @@ import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
 /** What compiling plans for GPUs has in common, whichever route data takes. Pure. */
-final class DeviceSteps {
+public final class DeviceSteps {
 
     private final Map<Signal, List<Signal>> joins = new HashMap<>();
 
-    DeviceSteps(List<StepPlan> plans) {
+    public DeviceSteps(List<StepPlan> plans) {
         plans.stream()
                 .flatMap(plan -> of(plan, Step.Join.class))
                 .forEach(join -> joins.put(join.signal(), join.waits()));
     }
 
     /** All steps of a rank, worker by worker. */
-    static Stream<Step> of(StepPlan plan) {
+    public static Stream<Step> of(StepPlan plan) {
         return plan.workers().stream().flatMap(worker -> worker.steps().stream());
     }
 
     /** Those of one kind. */
-    static <T extends Step> Stream<T> of(StepPlan plan, Class<T> kind) {
+    public static <T extends Step> Stream<T> of(StepPlan plan, Class<T> kind) {
         return of(plan).filter(kind::isInstance).map(kind::cast);
     }
 
     /** Whether a join raises the signal. */
-    boolean isJoin(Signal signal) {
+    public boolean isJoin(Signal signal) {
         return joins.containsKey(signal);
     }
 
     /** The signals behind one: a join stands for what it waits for. */
-    Stream<Signal> awaited(Signal signal) {
+    public Stream<Signal> awaited(Signal signal) {
         List<Signal> joined = joins.get(signal);
         return joined == null ? Stream.of(signal) : joined.stream().flatMap(this::awaited);
     }
 
     /** The rank whose shard has this row of gathered A, or of C. */
-    static int source(long row, Shards shards) {
+    public static int source(long row, Shards shards) {
         int source = 0;
         while (source < shards.ranks() - 1 && row >= shards.firstRow(source + 1)) {
             source++;
@@ -53,7 +53,7 @@ final class DeviceSteps {
     }
 
     /** Whether the second part continues the first. */
-    static boolean follows(Part part, Part next) {
+    public static boolean follows(Part part, Part next) {
         return next.rank() == part.rank()
                 && next.buffer() == part.buffer()
                 && next.firstRow() == part.firstRow() + part.rows();
@@ -64,18 +64,19 @@ final class DeviceSteps {
      *
      * @param row the first row in C
      */
-    record RowSum(List<Part> parts, long row, Part into) {
+    public record RowSum(List<Part> parts, long row, Part into) {
 
         /** Whether the next rows continue these, wherever they come from and go. */
-        boolean isFollowedBy(RowSum next) {
+        public boolean isFollowedBy(RowSum next) {
             return parts.size() == next.parts.size()
+                    && row + into.rows() == next.row
                     && follows(into, next.into)
                     && IntStream.range(0, parts.size())
                             .allMatch(i -> follows(parts.get(i), next.parts.get(i)));
         }
 
         /** Both as one. */
-        RowSum joined(RowSum next) {
+        public RowSum joined(RowSum next) {
             long rows = into.rows() + next.into.rows();
             List<Part> longer = parts.stream().map(part -> part.rows(0, rows)).toList();
             return new RowSum(longer, row, into.rows(0, rows));

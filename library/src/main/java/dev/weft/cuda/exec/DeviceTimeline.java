@@ -125,7 +125,7 @@ public final class DeviceTimeline implements AutoCloseable {
     }
 
     /** By flag: when its chunk had come, since the call's begin; -1 if nothing saw that. */
-    long[] arrivals(List<TileTimes.Times> times, long zeroNs) {
+    public long[] arrivals(List<TileTimes.Times> times, long zeroNs) {
         long[] ends = new long[owners.origins().size()];
         Arrays.fill(ends, -1);
         times.forEach(one -> one.addArrivals(ends));
@@ -142,7 +142,7 @@ public final class DeviceTimeline implements AutoCloseable {
      * @param fromNs when the first could begin
      * @param lastNs when the last had ended
      */
-    static List<Span> inOrder(
+    public static List<Span> inOrder(
             List<Span> untimed, int[] flags, long[] ends, long fromNs, long lastNs) {
         long latest = lastNs;
         boolean[] seen = new boolean[flags.length];
@@ -171,7 +171,7 @@ public final class DeviceTimeline implements AutoCloseable {
      *
      * @param zeroNs the call's begin, by the device's clock
      */
-    static List<Span> finished(
+    public static List<Span> finished(
             DeviceEpilogue.Rows by, Shards shards, long row, long zeroNs, long elapsedNs) {
         long[] busy = by.busyNs();
         List<Span> spans = new ArrayList<>();

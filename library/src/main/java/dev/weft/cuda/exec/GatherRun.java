@@ -4,7 +4,10 @@ import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.GpuStream;
 import dev.weft.cuda.exec.CopyList.Copy;
 import dev.weft.cuda.kernel.DeviceProduct;
+import dev.weft.exec.host.CallRows;
 import dev.weft.fabric.FailureReport;
+import dev.weft.ffi.CudaMemory;
+import dev.weft.plan.Shards;
 import dev.weft.trace.Timeline;
 import dev.weft.trace.View;
 import java.util.ArrayList;
@@ -19,13 +22,20 @@ import java.util.Optional;
  */
 public final class GatherRun implements DeviceRun {
 
-    private final Form form;
-    private final Parts with;
+    /** From more rows to fewer: a call takes the last that has its rows. */
+    private final List<Prepared> prepared = new ArrayList<>();
+
+    private final CudaBuffers buffers;
+    private final DeviceOperands operands;
+    private Prepared used;
 
     /** Null unless the peers are ranks that reach each other's GPUs. */
     private final DevicePeers linked;
 
     private int gatheredCall;
+
+    /** In the buffer of its parity. */
+    private Shards gatheredRows;
 
     /**
      * What a plan asks for.
@@ -44,6 +54,8 @@ public final class GatherRun implements DeviceRun {
             int elementBytes) {}
 
     /**
+     * What a call takes, all but the memory of operands and rows, which calls share.
+     *
      * @param library whether a library multiplies, group by group of rows
      * @param products of rows that may still be on their way
      * @param ready the products of rows that have all arrived, which may be the same
@@ -52,33 +64,139 @@ public final class GatherRun implements DeviceRun {
     public record Parts(
             CopyList list,
             boolean library,
-            CudaBuffers buffers,
-            DeviceOperands operands,
             Copies copies,
             List<DeviceProduct> products,
             List<DeviceProduct> ready,
             Launches launches,
             DeviceTimeline timeline) {}
 
-    public GatherRun(Form form, Parts with, Peers peers) {
-        this.form = form;
-        this.with = with;
+    /** What calls of some rows take. */
+    public static final class Prepared {
+
+        private final Form form;
+        private final Parts parts;
+
+        /** The rows that there is room for. */
+        private final Shards most;
+
+        private final CallRows rows;
+        private final CallEvents.Expected expected;
+
+        /** Products of rows that are there, apart from the others. */
+        private final List<DeviceProduct> alone;
+
+        /** The version of the rows that those are for. */
+        private int versionOfAlone;
+
+        /**
+         * @param most the rows that there is room for
+         * @param firstFlag of its plan
+         */
+        public Prepared(Form form, Parts parts, Shards most, int firstFlag) {
+            this.form = form;
+            this.parts = parts;
+            this.most = most;
+            this.rows = new CallRows(most);
+            this.expected =
+                    new CallEvents.Expected(parts.list.origins(), parts.list.due(), firstFlag);
+            this.alone = parts.ready.stream().filter(one -> !parts.products.contains(one)).toList();
+        }
+
+        private void setRows(Shards shards, GpuStream stream) {
+            if (!rows.set(shards)) {
+                return;
+            }
+            parts.copies.setRows(shards);
+            parts.products.forEach(product -> product.setRows(rows::at, stream));
+            if (parts.launches != null) {
+                parts.launches.setRows(rows::at, stream);
+            }
+        }
+
+        /** Only views need these. */
+        private void setRowsOfReady(GpuStream stream) {
+            if (versionOfAlone != rows.version()) {
+                versionOfAlone = rows.version();
+                alone.forEach(product -> product.setRows(rows::at, stream));
+            }
+        }
+
+        private void close() {
+            parts.products.forEach(DeviceProduct::close);
+            alone.forEach(DeviceProduct::close);
+            if (parts.launches != null) {
+                parts.launches.close();
+            }
+            parts.copies.close();
+            parts.timeline.close();
+        }
+    }
+
+    /**
+     * @param first for as many rows as calls can have
+     */
+    public GatherRun(Prepared first, CudaBuffers buffers, DeviceOperands operands, Peers peers) {
+        this.buffers = buffers;
+        this.operands = operands;
+        this.gatheredRows = first.most;
+        prepared.add(first);
+        used = first;
         this.linked = peers instanceof DevicePeers devices ? devices : null;
     }
 
     @Override
-    public DeviceMatrix input(int parity) {
-        return with.buffers.shard(parity);
+    public DeviceMatrix input(int parity, Shards shards) {
+        return buffers.shard(parity, shards);
     }
 
     @Override
-    public void prepare() {
-        with.operands.begin();
+    public void prepare(Shards shards) {
+        operands.begin(shards.totalRows());
+    }
+
+    @Override
+    public void setRows(Shards shards, GpuStream stream) {
+        int last = prepared.size() - 1;
+        while (!shards.fitsIn(prepared.get(last).most)) {
+            last--;
+        }
+        used = prepared.get(last);
+        used.setRows(shards, stream);
+        buffers.setRows(shards);
+        operands.setRows(shards.totalRows());
+    }
+
+    @Override
+    public void expect(int call, CallEvents events) {
+        events.expect(call, used.expected);
+    }
+
+    /** Adds what calls of fewer rows take. */
+    public void add(Prepared fewer) {
+        prepared.add(fewer);
+    }
+
+    @Override
+    public String obstacleToCapture() {
+        return used.parts.copies instanceof CopyStreams && linked == null && !used.parts.library
+                ? null
+                : "%s: expected the gated engine, and peers that are host memory"
+                        .formatted(
+                                used.parts.library
+                                        ? "a product of a library"
+                                        : "a call in which other ranks take part");
+    }
+
+    @Override
+    public void capture(int call, GpuStream stream) {
+        ((CopyStreams) used.parts.copies).captureNext();
+        CudaMemory.fill32Async(
+                buffers.flags(), call - 1, Math.max(1, buffers.flagCount()), stream.handle());
     }
 
     @Override
     public boolean sharesResults() {
-        return form.sharesResults;
+        return used.form.sharesResults;
     }
 
     @Override
@@ -90,49 +208,57 @@ public final class GatherRun implements DeviceRun {
     public void run(int call, View view, GpuStream stream, CallEvents events) {
         // A rank that reads rows in place needs all peers' rows at once. Nor may it overwrite a
         // product that peers still read: they announce their rows after that.
-        if (linked != null && (form.inPlace || form.sharesResults)) {
+        if (linked != null && (used.form.inPlace || used.form.sharesResults)) {
             linked.awaitAllRows(call, stream);
         }
         switch (view) {
-            case COMPUTE_ONLY -> multiply(with.ready, gatheredCall, stream);
+            case COMPUTE_ONLY -> {
+                used.setRowsOfReady(stream);
+                multiply(used.parts.ready, gatheredCall, stream);
+            }
             case COMM_ONLY -> {
-                if (with.launches != null) {
-                    with.launches.begin(call, stream, false);
+                if (used.parts.launches != null) {
+                    used.parts.launches.begin(call, stream, false);
                 }
                 gather(call, stream);
-                with.copies.awaitPushed(call, stream);
-                gatheredCall = call;
+                used.parts.copies.awaitPushed(call, stream);
+                gathers(call);
             }
             case PIPELINED -> {
-                gatheredCall = call;
+                gathers(call);
                 pipeline(call, stream, events);
             }
         }
         if (view != View.COMM_ONLY) {
-            with.operands.finish(stream);
+            operands.finish(stream);
         }
+    }
+
+    private void gathers(int call) {
+        gatheredCall = call;
+        gatheredRows = used.rows.shards();
     }
 
     /** All copies, whose end {@code stream} waits for. */
     private void gather(int call, GpuStream stream) {
-        with.copies.issue(call, stream);
-        with.copies.join(stream);
+        used.parts.copies.issue(call, stream);
+        used.parts.copies.join(stream);
     }
 
     private void pipeline(int call, GpuStream stream, CallEvents events) {
-        Copies copies = with.copies;
-        List<DeviceProduct> products = with.products;
-        if (form.inPlace) {
+        Copies copies = used.parts.copies;
+        List<DeviceProduct> products = used.parts.products;
+        if (used.form.inPlace) {
             multiply(products, call, stream);
-        } else if (with.launches != null) {
-            with.launches.begin(call, stream, true);
+        } else if (used.parts.launches != null) {
+            used.parts.launches.begin(call, stream, true);
             gather(call, stream);
-        } else if (form.gathersFirst) {
+        } else if (used.form.gathersFirst) {
             gather(call, stream);
             copies.awaitPushed(call, stream);
             events.firstEnded(call, stream);
             multiply(products, call, stream);
-        } else if (with.library) {
+        } else if (used.parts.library) {
             copies.beginForArrivals(call, stream);
             multiply(products, call, stream);
             copies.issueRest(call);
@@ -168,44 +294,48 @@ public final class GatherRun implements DeviceRun {
      */
     @Override
     public Timeline timeline(int call, View view, CallEvents events, long firstNs, long seenNs) {
-        if (with.launches != null) {
+        if (!used.rows.isWhole()) {
+            return null;
+        }
+        if (used.parts.launches != null) {
             long elapsedNs = events.elapsedNs(call);
             List<Timeline.Track> tracks =
-                    new ArrayList<>(((CopyStreams) with.copies).tracks(call, events.beginOf(call)));
-            tracks.add(with.launches.track(call, events.beginOf(call)));
-            return new Timeline(with.list.rank(), seenNs - elapsedNs, elapsedNs, tracks);
+                    new ArrayList<>(
+                            ((CopyStreams) used.parts.copies).tracks(call, events.beginOf(call)));
+            tracks.add(used.parts.launches.track(call, events.beginOf(call)));
+            return new Timeline(used.parts.list.rank(), seenNs - elapsedNs, elapsedNs, tracks);
         }
         List<DeviceProduct> launched =
                 switch (view) {
-                    case COMPUTE_ONLY -> with.ready;
+                    case COMPUTE_ONLY -> used.parts.ready;
                     case COMM_ONLY -> List.of();
-                    case PIPELINED -> with.products;
+                    case PIPELINED -> used.parts.products;
                 };
-        return with.timeline.of(
+        return used.parts.timeline.of(
                 launched,
                 events,
                 call,
                 seenNs,
                 (times, zeroNs) ->
-                        view == View.COMPUTE_ONLY || with.copies.areTracked()
+                        view == View.COMPUTE_ONLY || used.parts.copies.areTracked()
                                 ? List.of()
                                 : copies(
-                                        with.timeline.arrivals(times, zeroNs),
+                                        used.parts.timeline.arrivals(times, zeroNs),
                                         firstNs > 0 ? firstNs : copiedNs(call, events)));
     }
 
     /** When this rank's copies had ended, as far as it knows. */
     private long copiedNs(int call, CallEvents events) {
-        long ownNs = with.copies.copiedNs(events.beginOf(call));
+        long ownNs = used.parts.copies.copiedNs(events.beginOf(call));
         return ownNs > 0 ? ownNs : events.elapsedNs(call);
     }
 
     private List<Timeline.Track> copies(long[] ends, long copiedNs) {
         List<Timeline.Track> tracks = new ArrayList<>();
-        for (CopyList.Line line : with.list.arriving()) {
+        for (CopyList.Line line : used.parts.list.arriving()) {
             List<Timeline.Span> untimed = new ArrayList<>();
             for (Copy copy : line.copies()) {
-                untimed.add(with.list.span(copy, form.elementBytes, 0, 0));
+                untimed.add(used.parts.list.span(copy, used.form.elementBytes, 0, 0));
             }
             int[] flags = line.copies().stream().mapToInt(Copy::flag).toArray();
             tracks.add(
@@ -218,35 +348,40 @@ public final class GatherRun implements DeviceRun {
 
     @Override
     public List<Timeline.Track> tracks(long startNs) {
-        return with.copies.tracks(startNs);
+        return used.parts.copies.tracks(startNs);
     }
 
     /** Thread blocks of the product's grid; 0 if a library chooses. */
     @Override
     public int blocks() {
-        return with.products.isEmpty() ? 0 : with.products.getLast().blocks();
+        return used.parts.products.isEmpty() ? 0 : used.parts.products.getLast().blocks();
     }
 
     @Override
     public int copies() {
-        return with.copies.count();
+        return used.parts.copies.count();
     }
 
     @Override
     public List<FailureReport.Sent> sent(int call) {
-        return with.copies.sent(call);
+        return used.parts.copies.sent(call);
     }
 
     @Override
     public DeviceMatrix product(int index) {
-        return with.operands.result(index);
+        return operands.result(index);
     }
 
     @Override
     public Optional<DeviceMatrix> gathered() {
-        return form.keepsGathered
-                ? Optional.of(with.buffers.gathered(gatheredCall & 1))
+        return used.form.keepsGathered
+                ? Optional.of(gatheredAt(buffers.address(gatheredCall & 1)))
                 : Optional.empty();
+    }
+
+    /** Gathered A of that call in a buffer of whichever rank. */
+    public DeviceMatrix gatheredAt(long address) {
+        return buffers.gatheredAt(address, gatheredRows);
     }
 
     /** The latest call that gathered: rows are in the buffer of its parity. */
@@ -256,12 +391,6 @@ public final class GatherRun implements DeviceRun {
 
     @Override
     public void close() {
-        with.products.forEach(DeviceProduct::close);
-        with.ready.stream().filter(p -> !with.products.contains(p)).forEach(DeviceProduct::close);
-        if (with.launches != null) {
-            with.launches.close();
-        }
-        with.copies.close();
-        with.timeline.close();
+        prepared.forEach(Prepared::close);
     }
 }

@@ -27,7 +27,7 @@ import java.util.function.IntConsumer;
  * rank reads or writes host memory for it, except for its copies in. Used by the thread that calls
  * the operator.
  */
-final class HostStaging implements AutoCloseable {
+public final class HostStaging implements AutoCloseable {
 
     private static final VarHandle WORD = ValueLayout.JAVA_INT.varHandle();
 
@@ -66,7 +66,7 @@ final class HostStaging implements AutoCloseable {
      * @param productNs likewise while a copy out waits for a product
      * @param copied told of each copy that has ended, in their order, on a thread of its own
      */
-    HostStaging(
+    public HostStaging(
             Transport fabric,
             HostLanes lanes,
             int copies,
@@ -101,7 +101,7 @@ final class HostStaging implements AutoCloseable {
     }
 
     /** A call's copies will be queued from now on, behind what is on {@code stream} by now. */
-    void begin(int call, GpuStream stream) {
+    public void begin(int call, GpuStream stream) {
         queued = 0;
         begun = call;
         CudaStreams.writeValue32(stream.handle(), words.address() + 4L * copies, call);
@@ -109,7 +109,7 @@ final class HostStaging implements AutoCloseable {
     }
 
     /** Queues, behind a copy out, the signal that it has ended. */
-    void copiedOut(int call, GpuStream on) {
+    public void copiedOut(int call, GpuStream on) {
         int copy = queued;
         CudaStreams.writeValue32(on.handle(), words.address() + 4L * copy, call);
         queued = copy + 1;
@@ -160,7 +160,7 @@ final class HostStaging implements AutoCloseable {
     }
 
     /** Returns when the host memory that a copy to this rank reads has been written. */
-    void awaitArrival(Step.Copy copy, Awaited what) {
+    public void awaitArrival(Step.Copy copy, Awaited what) {
         try {
             lanes.await(copy.signal(), what);
         } catch (RuntimeException e) {
@@ -170,7 +170,7 @@ final class HostStaging implements AutoCloseable {
     }
 
     /** Returns when all that the call has copied out has been sent. */
-    void end() {
+    public void end() {
         lanes.await();
         if (failure.get() != null) {
             throw cause();
@@ -178,12 +178,12 @@ final class HostStaging implements AutoCloseable {
     }
 
     /** What was sent in a call that is the latest, for an error; none before it begins. */
-    List<FailureReport.Sent> sent(int call) {
+    public List<FailureReport.Sent> sent(int call) {
         return begun == call ? lanes.sent() : List.of();
     }
 
     /** What threads of the host did for the latest call, from {@code startNs} on. */
-    List<Timeline.Track> tracks(long startNs) {
+    public List<Timeline.Track> tracks(long startNs) {
         return lanes.tracks(startNs);
     }
 

@@ -1,8 +1,10 @@
 package dev.weft.cuda.exec;
 
+import dev.weft.exec.host.StartWord;
 import dev.weft.fabric.transport.Awaited;
 import dev.weft.fabric.transport.Region;
 import dev.weft.fabric.transport.Transport;
+import dev.weft.plan.Shards;
 import dev.weft.process.WaitTime;
 import java.util.concurrent.locks.LockSupport;
 
@@ -11,9 +13,10 @@ import java.util.concurrent.locks.LockSupport;
  * part of a region:
  *
  * <pre>
- *  0  the latest call that this rank has announced
- * 32  the latest call of which this rank has queued everything
- * 48  1 once this rank's work is drained, 2 once it has closed what it opened of its peers
+ *   0  the latest call that this rank has announced, as in {@link StartWord}
+ *  32  the latest call of which this rank has queued everything
+ *  48  1 once this rank's work is drained, 2 once it has closed what it opened of its peers
+ * 128  the rows of the latest calls
  * </pre>
  *
  * <p>No rank queues work that waits on the device before all ranks have announced the call, and no
@@ -26,9 +29,8 @@ import java.util.concurrent.locks.LockSupport;
 public final class HostSteps {
 
     /** Where the rest of a part begins, which has other uses. */
-    public static final int BYTES = 64;
+    public static final int BYTES = 192;
 
-    private static final int ANNOUNCED_AT = 0;
     private static final int QUEUED_AT = 32;
     private static final int RELEASED_AT = 48;
     private static final int DRAINED = 1;
@@ -45,11 +47,13 @@ public final class HostSteps {
 
     private final Transport fabric;
     private final Region region;
+    private final StartWord starts;
     private final Awaited[] awaited;
 
     public HostSteps(Transport fabric, Region region) {
         this.fabric = fabric;
         this.region = region;
+        this.starts = new StartWord(fabric, region, MOST_AHEAD);
         this.awaited = new Awaited[fabric.size()];
         for (int r = 0; r < awaited.length; r++) {
             awaited[r] = Awaited.of(Awaited.START, r).within(MOST_AHEAD);
@@ -62,30 +66,26 @@ public final class HostSteps {
     }
 
     public boolean isAnnounced(int rank, int call) {
-        return fabric.reached(region, rank, ANNOUNCED_AT, call);
+        return starts.isStarted(rank, call);
     }
 
-    /** Returns when every rank has announced the call. */
-    public void announce(int call) {
-        // Release: pairs with the acquire in awaitAll on every peer.
-        fabric.publish(region, ANNOUNCED_AT, call);
-        awaitAll(ANNOUNCED_AT, call);
+    /** Returns when every rank has announced the call; refuses one of other rows than theirs. */
+    public void announce(int call, Shards shards) {
+        starts.publish(call, shards);
+        starts.await(call);
+        starts.check(call, shards);
     }
 
     /** Tells the peers that all of this rank's work for the call is queued. */
     public void queued(int call) {
-        // Release: pairs with the acquire in awaitAll on every peer.
+        // Release: pairs with the acquire in awaitQueued on every peer.
         fabric.publish(region, QUEUED_AT, call);
     }
 
     /** Returns when every rank has queued all that it does for the call. */
     public void awaitQueued(int call) {
-        awaitAll(QUEUED_AT, call);
-    }
-
-    private void awaitAll(int word, int call) {
         for (int r = 0; r < awaited.length; r++) {
-            fabric.await(region, r, word, call, awaited[r]);
+            fabric.await(region, r, QUEUED_AT, call, awaited[r]);
         }
     }
 

@@ -5,6 +5,7 @@ import dev.weft.cuda.exec.CopyList.Launch;
 import dev.weft.cuda.exec.DevicePeers.Raised;
 import dev.weft.cuda.kernel.DeviceEvent;
 import dev.weft.cuda.kernel.DeviceProduct;
+import dev.weft.cuda.kernel.RowPlaces;
 import dev.weft.cuda.kernel.RowRange;
 import dev.weft.cuda.kernel.TimedSpan;
 import dev.weft.trace.Timeline;
@@ -45,6 +46,12 @@ public final class Launches implements AutoCloseable {
     /** Adds the products of the next launch, which are closed with this. */
     public void add(List<DeviceProduct> ofLaunch) {
         products.add(List.copyOf(ofLaunch));
+    }
+
+    void setRows(RowPlaces.Call rows, GpuStream on) {
+        for (List<DeviceProduct> ofLaunch : products) {
+            ofLaunch.forEach(product -> product.setRows(rows, on));
+        }
     }
 
     /** A call starts; if it does not multiply, buffers are free as soon as products could begin. */

@@ -8,9 +8,11 @@ import dev.weft.exec.host.HostLanes;
 import dev.weft.fabric.FailureReport;
 import dev.weft.fabric.transport.Awaited;
 import dev.weft.fabric.transport.Transport;
+import dev.weft.ffi.CudaMemory;
 import dev.weft.ffi.CudaStreams;
 import dev.weft.plan.Chunk;
 import dev.weft.plan.Chunks;
+import dev.weft.plan.Shards;
 import dev.weft.plan.step.Part;
 import dev.weft.plan.step.Step;
 import dev.weft.plan.step.StepPlan;
@@ -43,7 +45,7 @@ public final class StagedCopies implements Copies {
     private final long pitchBytes;
     private final long elementBytes;
     private final Chunk[] own;
-    private final long ownRow;
+    private DeviceLayout layout;
 
     /** What arrives, in the order in which it is multiplied. */
     private final Step.Copy[] arrivals;
@@ -87,7 +89,7 @@ public final class StagedCopies implements Copies {
         this.pitchBytes = layout.pitchBytes();
         this.own = new Chunk[chunks.count(rank)];
         Arrays.setAll(own, c -> chunks.chunk(rank, c));
-        this.ownRow = chunks.shards().firstRow(rank);
+        this.layout = layout;
         this.arrivals = arrivals(steps, list, chunks).toArray(Step.Copy[]::new);
         this.flags = new int[arrivals.length];
         this.awaited = new Awaited[arrivals.length];
@@ -125,6 +127,12 @@ public final class StagedCopies implements Copies {
         return all;
     }
 
+    @Override
+    public void setRows(Shards shards) {
+        layout = layout.with(shards);
+        lanes.setRows(shards);
+    }
+
     /** Out and in. */
     @Override
     public int count() {
@@ -141,21 +149,19 @@ public final class StagedCopies implements Copies {
         long device = peers.buffer(rank, call & 1);
         for (int c = 0; c < own.length; c++) {
             Chunk chunk = own[c];
-            Copies.copyRows(
-                    host.data().address() + host.offset(chunk.firstRow(), chunk.firstCol()),
-                    host.rowPitch() * elementBytes,
-                    device + at(ownRow + chunk.firstRow(), chunk.firstCol()),
-                    pitchBytes,
-                    chunk.cols() * elementBytes,
-                    chunk.rows(),
-                    out);
+            long rows = layout.count(rank, chunk.firstRow(), chunk.rows());
+            if (rows > 0) {
+                CudaMemory.copy2dAsync(
+                        host.data().address() + host.offset(chunk.firstRow(), chunk.firstCol()),
+                        host.rowPitch() * elementBytes,
+                        device + layout.at(rank, rank, chunk.firstRow(), chunk.firstCol()),
+                        pitchBytes,
+                        chunk.cols() * elementBytes,
+                        rows,
+                        out.handle());
+            }
             staging.copiedOut(call, out);
         }
-    }
-
-    /** The offset of an element of gathered A on the device. */
-    private long at(long row, long col) {
-        return row * pitchBytes + col * elementBytes;
     }
 
     @Override
@@ -176,14 +182,19 @@ public final class StagedCopies implements Copies {
         staging.awaitArrival(copy, awaited[next]);
         Part to = copy.to();
         Matrix host = lanes.matrix(to.buffer(), call);
-        Copies.copyRows(
-                peers.buffer(rank, call & 1) + at(to.firstRow(), to.firstCol()),
-                pitchBytes,
-                host.data().address() + host.offset(to.firstRow(), to.firstCol()),
-                host.rowPitch() * elementBytes,
-                to.cols() * elementBytes,
-                to.rows(),
-                in);
+        int source = DeviceSteps.source(copy.firstRow(), layout.most());
+        long inShard = copy.firstRow() - layout.most().firstRow(source);
+        long rows = layout.count(source, inShard, to.rows());
+        if (rows > 0) {
+            CudaMemory.copy2dAsync(
+                    peers.buffer(rank, call & 1) + layout.at(rank, source, inShard, to.firstCol()),
+                    pitchBytes,
+                    host.data().address() + host.offset(lanes.firstRow(copy), to.firstCol()),
+                    host.rowPitch() * elementBytes,
+                    to.cols() * elementBytes,
+                    rows,
+                    in.handle());
+        }
         int flag = flags[next];
         CudaStreams.writeValue32(in.handle(), peers.flags(rank) + 4L * flag, call);
         if (arrived[flag] != null) {

@@ -23,7 +23,12 @@ public final class CublasProduct implements DeviceProduct {
     private static final long WORKSPACE_BYTES = 32L << 20;
     private static final int STREAMS = 2;
 
-    private final List<RowRange> ranges;
+    private final List<RowRange> all;
+    private final RowPlaces rowPlaces;
+    private final boolean bTransposed;
+
+    /** Those of the next launches. */
+    private List<RowRange> ranges;
 
     private final List<List<DeviceMatrix>> places;
     private final DeviceMatrix b;
@@ -45,14 +50,31 @@ public final class CublasProduct implements DeviceProduct {
             DeviceMatrix b,
             boolean bTransposed,
             DeviceMatrix c,
-            Arrivals arrivals) {
+            Arrivals arrivals,
+            RowPlaces rowPlaces) {
         this.places = places;
-        this.ranges = merged(ranges, places.getFirst());
+        this.all = ranges;
+        this.rowPlaces = rowPlaces;
+        this.bTransposed = bTransposed;
         this.b = b;
         this.c = c;
         this.arrivals = arrivals;
+        setRows(RowPlaces.Call.WHOLE, null);
+        for (int i = 0; i < STREAMS; i++) {
+            streams.add(GpuStream.create());
+            workspaces.add(DeviceBuffer.allocate(WORKSPACE_BYTES));
+        }
+        Arrays.setAll(events, i -> new DeviceEvent());
+        loadKernels();
+    }
+
+    /** The library chooses anew for numbers of rows that it has not had yet. */
+    @Override
+    public void setRows(RowPlaces.Call call, GpuStream stream) {
+        List<RowRange> placed = all.stream().map(range -> rowPlaces.in(call, range)).toList();
+        ranges = merged(placed, places.getFirst());
         long k = bTransposed ? b.cols() : b.rows();
-        for (RowRange range : this.ranges) {
+        for (RowRange range : ranges) {
             byRows.computeIfAbsent(
                     range.rows(),
                     rows ->
@@ -69,12 +91,6 @@ public final class CublasProduct implements DeviceProduct {
                                     WORKSPACE_BYTES,
                                     1));
         }
-        for (int i = 0; i < STREAMS; i++) {
-            streams.add(GpuStream.create());
-            workspaces.add(DeviceBuffer.allocate(WORKSPACE_BYTES));
-        }
-        Arrays.setAll(events, i -> new DeviceEvent());
-        loadKernels();
     }
 
     /**

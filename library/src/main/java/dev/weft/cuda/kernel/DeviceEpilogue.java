@@ -1,5 +1,6 @@
 package dev.weft.cuda.kernel;
 
+import static java.lang.foreign.ValueLayout.JAVA_DOUBLE;
 import static java.lang.foreign.ValueLayout.JAVA_FLOAT;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
@@ -38,6 +39,9 @@ public final class DeviceEpilogue implements AutoCloseable {
 
     private static final int THREAD_ROWS = 2;
 
+    /** Of the block that normalizes the rows of one thread. */
+    private static final int NORM_THREADS = 128;
+
     // Of the kernel's structure Finish.
     private static final int SOURCE_BYTES = 16;
     private static final long PRODUCT_BYTES = (long) MOST_PARTS * SOURCE_BYTES;
@@ -48,11 +52,11 @@ public final class DeviceEpilogue implements AutoCloseable {
     private static final long RESIDUAL_TYPE_AT = NUMBERS_AT + 20;
     private static final long VECTOR_AT = NUMBERS_AT + 28;
     private static final long BUSY_AT = NUMBERS_AT + 40;
-    private static final long FINISH_BYTES = BUSY_AT + 8;
+    private static final long NORM_AT = BUSY_AT + 8;
+    private static final long FINISH_BYTES = NORM_AT + 24;
     private static final long PERIOD_BYTES = 16;
 
     private final EpilogueSteps steps;
-    private final long resultRows;
     private final int encoded;
     private final long function;
     private final DeviceBuffer biases;
@@ -60,35 +64,48 @@ public final class DeviceEpilogue implements AutoCloseable {
     private DeviceMatrix residual;
 
     /**
-     * Loads the kernel and copies the biases to the GPU, which must be bound.
+     * Loads the kernel and copies the biases and a norm's operands to the GPU, which must be bound.
      *
-     * @param resultRows rows of the result on this rank, and of the residual
+     * @param resultRows rows of the result on this rank, and of the residual, in the first call
      */
     public DeviceEpilogue(Gpu gpu, EpilogueSteps steps, long resultRows) {
         this.steps = steps;
-        this.resultRows = resultRows;
         int digits = 0;
         for (Kind kind : steps.kinds().reversed()) {
             digits = digits << 4 | kind.number();
         }
         this.encoded = digits;
-        begin();
+        begin(resultRows);
         this.function =
-                KernelCache.function(gpu, KernelVariants.finish(gpu.architecture()), "finish");
-        long longest = steps.biases().stream().mapToLong(bias -> bias.length).max().orElse(0);
+                KernelCache.function(
+                        gpu,
+                        KernelVariants.finish(gpu.architecture()),
+                        steps.norm() == null ? "finish" : "finish_norm");
+        List<float[]> copied = new ArrayList<>(steps.biases());
+        if (steps.norm() != null) {
+            copied.add(steps.norm().weight());
+            if (steps.norm().bias() != null) {
+                copied.add(steps.norm().bias());
+            }
+        }
+        long longest = copied.stream().mapToLong(values -> values.length).max().orElse(0);
         this.biasBytes = DeviceMatrix.alignedBytes(DType.FP32, 1, longest);
-        this.biases = DeviceBuffer.allocate(biasBytes * Math.max(1, steps.biases().size()));
+        this.biases = DeviceBuffer.allocate(biasBytes * Math.max(1, copied.size()));
         try (Arena staging = Arena.ofConfined()) {
-            for (int i = 0; i < steps.biases().size(); i++) {
+            for (int i = 0; i < copied.size(); i++) {
                 CudaMemory.copyToDevice(
                         biases.address() + i * biasBytes,
-                        staging.allocateFrom(JAVA_FLOAT, steps.biases().get(i)));
+                        staging.allocateFrom(JAVA_FLOAT, copied.get(i)));
             }
         }
     }
 
-    /** Asks for the residual of the call that is about to be queued, and refuses a wrong one. */
-    public void begin() {
+    /**
+     * Asks for the residual of the call that is about to be queued, and refuses a wrong one.
+     *
+     * @param resultRows rows of the call's result on this rank
+     */
+    public void begin(long resultRows) {
         if (steps.residuals() == null) {
             return;
         }
@@ -136,10 +153,11 @@ public final class DeviceEpilogue implements AutoCloseable {
         private final Arena arena = Arena.ofShared();
         private final MemorySegment arguments = arena.allocate(FINISH_BYTES, 64);
         private final MemorySegment pointers = arena.allocate(JAVA_LONG);
-        private final DeviceMatrix target;
-        private final long firstRow;
-        private final boolean aligned;
+        private final int product;
         private final int laneBits;
+        private DeviceMatrix target;
+        private long firstRow;
+        private boolean aligned;
 
         /** When the latest launch began and ended; null if no times are kept. */
         private final DeviceBuffer busy;
@@ -150,10 +168,28 @@ public final class DeviceEpilogue implements AutoCloseable {
                 List<DeviceMatrix> seconds,
                 DeviceMatrix target,
                 long firstRow) {
-            check(parts, seconds, target);
-            this.target = target;
-            this.firstRow = firstRow;
+            this.product = product;
             this.laneBits = laneBits(target.cols());
+            set(parts, seconds, target, firstRow);
+            pointers.set(JAVA_LONG, 0, arguments.address());
+            this.busy = TileTimes.areKept() ? zeroes() : null;
+            arguments.set(JAVA_LONG, BUSY_AT, busy == null ? 0 : busy.address());
+            if (steps.norm() != null) {
+                long weight = biases.address() + steps.biases().size() * biasBytes;
+                arguments.set(JAVA_LONG, NORM_AT, weight);
+                boolean layer = steps.norm().bias() != null;
+                arguments.set(JAVA_LONG, NORM_AT + 8, layer ? weight + biasBytes : 0);
+                arguments.set(JAVA_DOUBLE, NORM_AT + 16, steps.norm().epsilon());
+            }
+        }
+
+        /** Other rows of the same result: see {@link DeviceEpilogue#rows}. */
+        public void set(
+                List<DeviceMatrix> parts, List<DeviceMatrix> seconds, DeviceMatrix to, long first) {
+            check(parts, seconds, to);
+            checkWholeRows(to);
+            this.target = to;
+            this.firstRow = first;
             List<DeviceMatrix> all = new ArrayList<>(parts);
             all.addAll(seconds);
             all.add(target);
@@ -179,9 +215,6 @@ public final class DeviceEpilogue implements AutoCloseable {
                 parts.getFirst().dtype().ordinal()
             };
             MemorySegment.copy(numbers, 0, arguments, JAVA_INT, NUMBERS_AT, numbers.length);
-            pointers.set(JAVA_LONG, 0, arguments.address());
-            this.busy = TileTimes.areKept() ? zeroes() : null;
-            arguments.set(JAVA_LONG, BUSY_AT, busy == null ? 0 : busy.address());
         }
 
         private static DeviceBuffer zeroes() {
@@ -218,6 +251,14 @@ public final class DeviceEpilogue implements AutoCloseable {
             }
         }
 
+        private void checkWholeRows(DeviceMatrix target) {
+            if (steps.norm() != null && target.cols() != steps.norm().weight().length) {
+                throw steps.wrongShape(
+                        "rows of %s to normalize".formatted(target.describe()),
+                        "%d columns".formatted(steps.norm().weight().length));
+            }
+        }
+
         private static boolean isPartOf(DeviceMatrix target, DeviceMatrix part) {
             return (part.dtype() == DType.FP32 || part.dtype() == DType.BF16)
                     && part.rows() == target.rows()
@@ -251,13 +292,14 @@ public final class DeviceEpilogue implements AutoCloseable {
                 boolean vector = aligned && isAligned(residual);
                 arguments.set(JAVA_INT, VECTOR_AT, vector ? 1 : 0);
             }
+            boolean wholeRows = steps.norm() != null;
             long units = Math.ceilDiv(target.cols(), THREAD_COLS);
-            long blockRows = (THREADS >> laneBits) * (long) THREAD_ROWS;
+            long blockRows = (wholeRows ? 1 : THREADS >> laneBits) * (long) THREAD_ROWS;
             CudaModules.launch(
                     function,
-                    Math.toIntExact(Math.ceilDiv(units, 1L << laneBits)),
+                    wholeRows ? 1 : Math.toIntExact(Math.ceilDiv(units, 1L << laneBits)),
                     (int) Math.min(MOST_GRID_ROWS, Math.ceilDiv(target.rows(), blockRows)),
-                    THREADS,
+                    wholeRows ? NORM_THREADS : THREADS,
                     0,
                     stream.handle(),
                     pointers,

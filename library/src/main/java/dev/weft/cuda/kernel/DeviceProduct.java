@@ -10,6 +10,12 @@ public interface DeviceProduct extends AutoCloseable {
     int blocks();
 
     /**
+     * Makes the next launches, which come behind what is on {@code stream} by now, products of the
+     * rows of a call. At most two calls may be under way.
+     */
+    void setRows(RowPlaces.Call call, GpuStream stream);
+
+    /**
      * Queues it on a stream.
      *
      * @param place which of A's places it reads

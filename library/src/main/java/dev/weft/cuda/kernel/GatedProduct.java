@@ -21,7 +21,9 @@ public final class GatedProduct implements DeviceProduct {
 
     private static final long SCHEDULE_BYTES = 128;
     private static final long EPOCH_AT = 48;
+    private static final long TILE_COUNT_AT = 52;
     private static final long CALLS_AHEAD_AT = 120;
+    private static final long ROW_LIMIT_AT = 124;
     private static final long SOURCES_AT = 448;
     private static final long SUMS_AT = 512;
     private static final long PARTS_AT = SUMS_AT + CudaModules.TENSOR_MAP_BYTES;
@@ -38,10 +40,22 @@ public final class GatedProduct implements DeviceProduct {
 
     private final GatedKernel kernel;
     private final Arena arena = Arena.ofShared();
+    private final TileSchedule schedule;
+    private final RowPlaces rowPlaces;
+
+    /** Whether the list of tiles is the same for any rows, which only the last ones of C lack. */
+    private final boolean keepsTiles;
+
+    /** Tiles, and behind room for all of them their signals; likewise, twice, on the host. */
     private final DeviceBuffer tiles;
+
+    private final PinnedBuffer written;
+    private final int[] tilesOfCall;
+    private final int[] signalsOfCall;
+    private int turn;
+    private int tileCount;
     private final DeviceBuffer gates;
     private final DeviceBuffer sources;
-    private final DeviceBuffer signals;
     private final DeviceBuffer bs;
     private final DeviceBuffer parts;
     private final DeviceBuffer rows;
@@ -82,9 +96,23 @@ public final class GatedProduct implements DeviceProduct {
      *
      * @param places for each place of A its sources; every place has the same number
      * @param transposed whether B is [N, K]
+     * @param rowPlaces which rows move if a call has fewer
      */
     public record Operands(
-            List<List<DeviceMatrix>> places, DeviceMatrix b, boolean transposed, DeviceMatrix c) {
+            List<List<DeviceMatrix>> places,
+            DeviceMatrix b,
+            boolean transposed,
+            DeviceMatrix c,
+            RowPlaces rowPlaces) {
+
+        /** Of all rows in every call. */
+        public Operands(
+                List<List<DeviceMatrix>> places,
+                DeviceMatrix b,
+                boolean transposed,
+                DeviceMatrix c) {
+            this(places, b, transposed, c, RowPlaces.OF_TARGET);
+        }
 
         private long k() {
             return transposed ? b.cols() : b.rows();
@@ -132,13 +160,19 @@ public final class GatedProduct implements DeviceProduct {
             Scales scales) {
         this.kernel = kernel;
         List<List<DeviceMatrix>> places = operands.places();
-        this.tiles = upload(schedule.tiles());
+        this.schedule = schedule;
+        this.rowPlaces = operands.rowPlaces();
+        this.keepsTiles = schedule.isOneRowOfTiles() && rowPlaces.targetFirst() == 0;
+        this.tilesOfCall = new int[schedule.tiles().length];
+        this.signalsOfCall = new int[schedule.signals().length];
+        long listBytes = 4L * Math.max(1, schedule.tiles().length + schedule.signals().length);
+        this.tiles = DeviceBuffer.allocate(listBytes);
+        this.written = PinnedBuffer.allocate(2 * listBytes);
         this.gates = upload(schedule.gates());
         this.sources =
                 describe(scales == null ? places : values(places, operands.k(), scales), maps());
         this.rows = scales == null ? null : describe(places, false);
         this.placeBytes = sources.bytes() / places.size();
-        this.signals = upload(schedule.signals());
         this.times = TileTimes.of(schedule, kernel.blocks() / kernel.cluster());
         this.arguments = arena.allocate(PARTS_AT + 16, 64);
         this.pointers = arena.allocate(11 * 8, 8);
@@ -153,6 +187,53 @@ public final class GatedProduct implements DeviceProduct {
             writeMaps(operands, scales);
         } else {
             writeAddresses(operands, sums != null);
+        }
+        try (GpuStream stream = GpuStream.create()) {
+            writeTiles(RowPlaces.Call.WHOLE, stream);
+            stream.synchronize();
+        }
+    }
+
+    private long signalsAt() {
+        return 4L * schedule.tiles().length;
+    }
+
+    @Override
+    public void setRows(RowPlaces.Call call, GpuStream stream) {
+        if (!keepsTiles) {
+            writeTiles(call, stream);
+            return;
+        }
+        int rows = (int) rowPlaces.rows(call, 0, 0, schedule.rows(0));
+        tileCount = rows > 0 ? schedule.tileCount() : 0;
+        arguments.set(JAVA_INT, TILE_COUNT_AT, tileCount);
+        arguments.set(JAVA_INT, ROW_LIMIT_AT, rows);
+    }
+
+    /** The list of calls under way stays as it is on the host: the two halves are used in turn. */
+    private void writeTiles(RowPlaces.Call call, GpuStream stream) {
+        turn ^= 1;
+        tileCount = schedule.write(rowPlaces, call, tilesOfCall, signalsOfCall);
+        arguments.set(JAVA_INT, TILE_COUNT_AT, tileCount);
+        if (tileCount == 0) {
+            return;
+        }
+        int ints = tileCount * TileSchedule.TILE_INTS;
+        int signals = Math.min(tileCount, signalsOfCall.length);
+        long at = turn * tiles.bytes();
+        MemorySegment list = written.segment();
+        MemorySegment.copy(tilesOfCall, 0, list, JAVA_INT, at, ints);
+        MemorySegment.copy(signalsOfCall, 0, list, JAVA_INT, at + signalsAt(), signals);
+        long bytes = signals > 0 ? signalsAt() + 4L * signals : 4L * ints;
+        CudaMemory.copyAsync(tiles.address(), list.address() + at, bytes, stream.handle());
+    }
+
+    /** Adds to each counter what the tiles of a launch add to it. */
+    public void addSignals(int[] counters) {
+        for (int tile = 0; tile < Math.min(tileCount, signalsOfCall.length); tile++) {
+            if (signalsOfCall[tile] >= 0) {
+                counters[signalsOfCall[tile]] += kernel.signalsPerTile();
+            }
         }
     }
 
@@ -246,9 +327,9 @@ public final class GatedProduct implements DeviceProduct {
         at.set(JAVA_LONG, 24, waits.stall().deviceAddress());
         at.set(JAVA_LONG, 32, waits.stall().hostAddress());
         at.set(JAVA_LONG, 40, waits.deadlineNs());
-        at.set(JAVA_INT, 52, schedule.tileCount());
         at.set(JAVA_INT, 56, Math.toIntExact(Math.ceilDiv(k, TileShape.K_BLOCK)));
         at.set(JAVA_INT, CALLS_AHEAD_AT, 1);
+        at.set(JAVA_INT, ROW_LIMIT_AT, Integer.MAX_VALUE);
         if (times != null) {
             at.set(JAVA_LONG, 80, times.busyAddress());
             at.set(JAVA_LONG, 88, times.waitsAddress());
@@ -279,7 +360,7 @@ public final class GatedProduct implements DeviceProduct {
         DeviceMatrix start = sums.start();
         boolean signalled = schedule.signals().length > 0;
         arguments.set(JAVA_INT, 60, start == null ? 0 : 1);
-        arguments.set(JAVA_LONG, 64, signalled ? signals.address() : 0);
+        arguments.set(JAVA_LONG, 64, signalled ? tiles.address() + signalsAt() : 0);
         arguments.set(JAVA_LONG, 72, sums.counters());
         if (parts != null) {
             int[] all = parts(sums.bs(), transposed);
@@ -376,6 +457,9 @@ public final class GatedProduct implements DeviceProduct {
      */
     @Override
     public void launch(int place, int epoch, GpuStream stream) {
+        if (tileCount == 0 && schedule.tileCount() > 0) {
+            return;
+        }
         arguments.set(JAVA_INT, EPOCH_AT, epoch);
         arguments.set(JAVA_LONG, SOURCES_AT, sources.address() + place * placeBytes);
         if (rows != null) {
@@ -399,9 +483,9 @@ public final class GatedProduct implements DeviceProduct {
             times.close();
         }
         tiles.close();
+        written.close();
         gates.close();
         sources.close();
-        signals.close();
         if (rows != null) {
             rows.close();
         }

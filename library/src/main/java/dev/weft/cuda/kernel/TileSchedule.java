@@ -45,6 +45,43 @@ public record TileSchedule(int[] tiles, int[] gates, int[] signals) {
         return most;
     }
 
+    /**
+     * Writes the tiles with rows that a call has, as they lie in it, and their signals.
+     *
+     * @return how many there are
+     */
+    int write(RowPlaces places, RowPlaces.Call call, int[] tilesTo, int[] signalsTo) {
+        int count = 0;
+        for (int tile = 0; tile < tileCount(); tile++) {
+            int at = TILE_INTS * tile;
+            int row = tiles[at];
+            int sourceRow = tiles[at + 5];
+            long rows = places.rows(call, sourceRow, row, tiles[at + 1]);
+            if (rows == 0) {
+                continue;
+            }
+            int into = TILE_INTS * count;
+            System.arraycopy(tiles, at, tilesTo, into, TILE_INTS);
+            tilesTo[into] = (int) places.row(call, row);
+            tilesTo[into + 1] = (int) rows;
+            tilesTo[into + 5] = (int) places.sourceRow(call, sourceRow, row);
+            if (signals.length > 0) {
+                signalsTo[count] = signals[tile];
+            }
+            count++;
+        }
+        return count;
+    }
+
+    /** Whether all tiles have the same rows, the first ones of C and of one source. */
+    boolean isOneRowOfTiles() {
+        boolean one = tileCount() > 0;
+        for (int tile = 0; tile < tileCount(); tile++) {
+            one &= tiles[TILE_INTS * tile] == 0 && sourceRow(tile) == 0 && rows(tile) == rows(0);
+        }
+        return one;
+    }
+
     int rows(int tile) {
         return tiles[TILE_INTS * tile + 1];
     }

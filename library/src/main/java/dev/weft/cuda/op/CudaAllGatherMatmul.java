@@ -9,6 +9,8 @@ import dev.weft.cuda.exec.HostPeers;
 import dev.weft.cuda.exec.Peers;
 import dev.weft.fabric.Fabric;
 import dev.weft.plan.Plan;
+import dev.weft.plan.Shards;
+import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.util.List;
 import java.util.Optional;
@@ -33,6 +35,7 @@ public final class CudaAllGatherMatmul extends CudaOperator {
 
     private final CudaEngine engine;
     private final GatherRun run;
+    private final GatherAssembly assembly;
 
     /** The products that all ranks may read, by number and rank; null if there are none. */
     private final List<List<DeviceMatrix>> shared;
@@ -46,10 +49,12 @@ public final class CudaAllGatherMatmul extends CudaOperator {
             Peers peers,
             CallEvents events,
             GatherRun run,
+            GatherAssembly assembly,
             List<List<DeviceMatrix>> shared) {
         super(group, plan, buffers, peers, events, run, false, 2);
         this.engine = engine;
         this.run = run;
+        this.assembly = assembly;
         this.shared = shared;
     }
 
@@ -66,6 +71,11 @@ public final class CudaAllGatherMatmul extends CudaOperator {
         return new CudaAllGatherMatmulBuilder(null, gpu, rank);
     }
 
+    /** Adds what calls of fewer rows take. Collective. */
+    void addFewerRows(CudaPlanning planning, DType productType) {
+        assembly.addFewerRows(run, planning, productType);
+    }
+
     @Override
     public String engine() {
         return engine.label();
@@ -78,11 +88,16 @@ public final class CudaAllGatherMatmul extends CudaOperator {
 
     /** With host peers: the rows of a peer, to be written while no call is under way. */
     public Matrix peerShard(int rank) {
+        return peerShard(rank, mostRows());
+    }
+
+    /** Likewise of a peer in calls of these rows: without gaps between shards. */
+    public Matrix peerShard(int rank, Shards shards) {
+        checkRows(shards);
         Matrix all = peers instanceof HostPeers host ? host.shards() : null;
         if (all == null) {
             throw new IllegalStateException("the peers are ranks of their own, not host memory");
         }
-        var shards = plan().chunks().shards();
         return all.rows(shards.firstRow(rank), shards.rows(rank));
     }
 
@@ -97,13 +112,13 @@ public final class CudaAllGatherMatmul extends CudaOperator {
     @Override
     public DeviceMatrix peerProduct(int rank, int index) {
         awaitResult(rank, shared != null);
-        return shared.get(index).get(rank);
+        return shared.get(index).get(rank).rows(0, run.product(index).rows());
     }
 
     @Override
     public DeviceMatrix peerGathered(int rank) {
         awaitResult(rank, shared != null && lastResult().gathered().isPresent());
-        return buffers.gatheredAt(peers.buffer(rank, run.gatheredCall() & 1));
+        return run.gatheredAt(peers.buffer(rank, run.gatheredCall() & 1));
     }
 
     /** Returns once {@code rank} has ended the latest call too. */

@@ -62,7 +62,7 @@ public final class CudaAllGatherMatmulBuilder
 
     /** A right-hand side in host memory, [K, N], or [N, K] if {@code transposed}; it is copied. */
     public CudaAllGatherMatmulBuilder b(Matrix b, boolean transposed) {
-        group.bs.add(new DeviceOperands.B(b, null, transposed));
+        group.bs.add(new DeviceOperands.B(b, transposed));
         return side(b.describe(), b.dtype(), b.rows(), b.cols(), transposed);
     }
 
@@ -72,7 +72,7 @@ public final class CudaAllGatherMatmulBuilder
      */
     @Override
     public CudaAllGatherMatmulBuilder b(DeviceMatrix b, boolean transposed) {
-        group.bs.add(new DeviceOperands.B(null, b, transposed));
+        group.bs.add(new DeviceOperands.B(b, transposed));
         return side(b.describe(), b.dtype(), b.rows(), b.cols(), transposed);
     }
 
@@ -82,8 +82,19 @@ public final class CudaAllGatherMatmulBuilder
      */
     public CudaAllGatherMatmulBuilder b(ScaledMatrix b, boolean transposed) {
         Matrix values = b.values();
-        group.bs.add(new DeviceOperands.B(null, b, null, transposed));
+        group.bs.add(new DeviceOperands.B(b, transposed));
         return side(values.describe(), values.dtype(), values.rows(), values.cols(), transposed);
+    }
+
+    /** A right-hand side that other operators on the GPU may use as well. */
+    public CudaAllGatherMatmulBuilder b(CudaWeights weights) {
+        group.add(weights);
+        return side(
+                weights.text(),
+                weights.dtype(),
+                weights.rows(),
+                weights.cols(),
+                weights.transposed());
     }
 
     @Override
@@ -134,6 +145,7 @@ public final class CudaAllGatherMatmulBuilder
         EpilogueSteps steps = epilogueSteps();
         planning.agree(steps);
         DeviceOperands shared = new DeviceOperands();
+        CudaAllGatherMatmul operator;
         try (GpuStream stream = GpuStream.create()) {
             reserve(shared, wanted, steps, stream);
             GatherAssembly.Testing testing = new GatherAssembly.Testing(wrapper, hook);
@@ -147,38 +159,52 @@ public final class CudaAllGatherMatmulBuilder
                                             productType(wanted),
                                             testing)
                                     .operator();
-            if (wanted.algorithm() != Algorithm.AUTO) {
-                return adopt(operators.apply(wanted.gather()), shared);
-            }
-            if (wanted.gathersOnly()) {
+            if (wanted.algorithm() != Algorithm.AUTO || wanted.gathersOnly()) {
                 // With nothing to multiply meanwhile, each rank gets what it lacks.
-                return adopt(operators.apply(Algorithm.MESH_PULL), shared);
+                GatherWriter only =
+                        wanted.algorithm() == Algorithm.AUTO
+                                ? Algorithm.MESH_PULL
+                                : wanted.gather();
+                operator = operators.apply(only);
+                operator.adopt(List.of(shared), List.of());
+            } else {
+                operator = chosen(planning, steps, operators, stream, shared);
             }
-            String settings =
-                    "%s %s %s %s %s"
-                            .formatted(
-                                    group.gpu.name(),
-                                    engine,
-                                    group.isStaged(),
-                                    group.rank,
-                                    steps.text());
-            AutoChoice.Choice<CudaAllGatherMatmul> choice =
-                    new AutoChoice(group.fabric, planning.problem(), settings)
-                            .choose(
-                                    planning::prices,
-                                    trial(
-                                            one -> operators.apply((GatherWriter) one.algorithm()),
-                                            shard -> group.fill(shard, ORDINARY, stream)));
-            CudaAllGatherMatmul operator =
-                    choice.prepared() == null
-                            ? operators.apply((GatherWriter) choice.chosen().algorithm())
-                            : choice.prepared();
-            operator.adopt(List.of(shared), choice.candidates());
-            return operator;
         } catch (RuntimeException | Error e) {
             shared.close();
             throw e;
         }
+        return withFewerRows(operator, planning);
+    }
+
+    /** What {@code auto} chooses. */
+    private CudaAllGatherMatmul chosen(
+            CudaPlanning planning,
+            EpilogueSteps steps,
+            Function<GatherWriter, CudaAllGatherMatmul> operators,
+            GpuStream stream,
+            DeviceOperands shared) {
+        String settings =
+                "%s %s %s %s %s"
+                        .formatted(
+                                group.gpu.name(),
+                                engine,
+                                group.isStaged(),
+                                group.rank,
+                                steps.text());
+        AutoChoice.Choice<CudaAllGatherMatmul> choice =
+                new AutoChoice(group.fabric, planning.problem(), settings)
+                        .choose(
+                                planning::prices,
+                                trial(
+                                        one -> operators.apply((GatherWriter) one.algorithm()),
+                                        shard -> group.fill(shard, ORDINARY, stream)));
+        CudaAllGatherMatmul operator =
+                choice.prepared() == null
+                        ? operators.apply((GatherWriter) choice.chosen().algorithm())
+                        : choice.prepared();
+        operator.adopt(List.of(shared), choice.candidates());
+        return operator;
     }
 
     /** Room for products and results, and the Bs. */
@@ -189,11 +215,7 @@ public final class CudaAllGatherMatmulBuilder
         for (int i = 0; i < group.bs.size(); i++) {
             DeviceOperands.B b = group.bs.get(i);
             long n = wanted.columns().get(i);
-            if (wanted.scaling() == null) {
-                shared.add(b, type, m, n, stream);
-            } else {
-                shared.addScaled(b, wanted.scaling(), type, m, n, stream);
-            }
+            shared.add(b, wanted.scaling(), type, m, n, stream);
         }
         if (hasEpilogue()) {
             DeviceEpilogue epilogue = new DeviceEpilogue(group.gpu, steps, m);
@@ -203,9 +225,24 @@ public final class CudaAllGatherMatmulBuilder
         }
     }
 
-    private static CudaAllGatherMatmul adopt(CudaAllGatherMatmul operator, DeviceOperands shared) {
-        operator.adopt(List.of(shared), List.of());
-        return operator;
+    /**
+     * A caller's own algorithm need not have plans for any number of rows. Closes the operator if
+     * they cannot be made.
+     */
+    private CudaAllGatherMatmul withFewerRows(CudaAllGatherMatmul operator, CudaPlanning planning) {
+        try {
+            if (operator.plan().algorithm() instanceof Algorithm) {
+                operator.addFewerRows(planning, productType(planning.wanted()));
+            }
+            return operator;
+        } catch (RuntimeException | Error e) {
+            if (group.fabric != null) {
+                // Before it is closed, which would wait for peers that prepare.
+                group.fabric.fail(e);
+            }
+            operator.close();
+            throw e;
+        }
     }
 
     /** An epilogue is applied to sums in fp32. */
@@ -218,6 +255,7 @@ public final class CudaAllGatherMatmulBuilder
             throw new IllegalArgumentException(
                     "A of e4m3 with engine cublas: expected engine gated");
         }
+        group.weights.values().forEach(weights -> weights.checkScaling(wanted.scaling()));
         if (!wanted.gathersOnly() && wanted.scaling() == null) {
             group.checkTypes(wanted.aType(), productType(wanted), wanted.columns());
         }

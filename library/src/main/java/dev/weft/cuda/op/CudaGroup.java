@@ -19,7 +19,9 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Deque;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.function.Function;
 import java.util.function.Supplier;
 
@@ -38,6 +40,10 @@ final class CudaGroup {
     final Gpu gpu;
     final int rank;
     final List<DeviceOperands.B> bs = new ArrayList<>();
+
+    /** Those Bs that other operators may use, by number. */
+    final Map<Integer, CudaWeights> weights = new HashMap<>();
+
     private Duration deadline;
     private boolean staged;
 
@@ -50,6 +56,12 @@ final class CudaGroup {
         this.gpu = gpu;
         this.rank = fabric == null ? rank : fabric.rank();
         this.deadline = fabric == null ? Duration.ofSeconds(30) : fabric.deadline();
+    }
+
+    void add(CudaWeights given) {
+        given.checkIsOn(gpu);
+        weights.put(bs.size(), given);
+        bs.add(given.operand());
     }
 
     void deadline(Duration limit) {
@@ -81,6 +93,7 @@ final class CudaGroup {
     <T> T prepare(Supplier<T> prepared) {
         try {
             gpu.bind();
+            weights.values().forEach(CudaWeights::checkOpen);
             return prepared.get();
         } catch (RuntimeException | Error e) {
             if (fabric != null) {

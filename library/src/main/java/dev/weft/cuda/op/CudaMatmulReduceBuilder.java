@@ -62,7 +62,7 @@ public final class CudaMatmulReduceBuilder
 
     /** This rank's rows of a B in host memory, [its K, N], or [N, its K]; they are copied. */
     public CudaMatmulReduceBuilder b(Matrix b, boolean transposed) {
-        group.bs.add(new DeviceOperands.B(b, null, transposed));
+        group.bs.add(new DeviceOperands.B(b, transposed));
         return side(b.describe(), b.dtype(), b.rows(), b.cols(), transposed);
     }
 
@@ -72,8 +72,19 @@ public final class CudaMatmulReduceBuilder
      */
     @Override
     public CudaMatmulReduceBuilder b(DeviceMatrix b, boolean transposed) {
-        group.bs.add(new DeviceOperands.B(null, b, transposed));
+        group.bs.add(new DeviceOperands.B(b, transposed));
         return side(b.describe(), b.dtype(), b.rows(), b.cols(), transposed);
+    }
+
+    /** This rank's rows of a B that other operators on the GPU may use as well. */
+    public CudaMatmulReduceBuilder b(CudaWeights weights) {
+        group.add(weights);
+        return side(
+                weights.text(),
+                weights.dtype(),
+                weights.rows(),
+                weights.cols(),
+                weights.transposed());
     }
 
     @Override
@@ -267,7 +278,6 @@ public final class CudaMatmulReduceBuilder
         List<GatedKernel> kernels = kernels(wanted, partType, share);
         Chunks chunks = chunks(wanted, kernels.getFirst().shape().rows());
         List<StepPlan> steps = steps(wanted, order, candidate, chunks, linked);
-        Shards rows = wanted.shards();
         return new SumAssembly(
                         group,
                         linked,
@@ -278,7 +288,7 @@ public final class CudaMatmulReduceBuilder
                         wanted.aType(),
                         wanted.outType(),
                         wanted.columns(),
-                        wanted.sums().all() ? rows.totalRows() : rows.rows(group.rank),
+                        wanted.sums().all(),
                         epilogueSteps())
                 .operator();
     }

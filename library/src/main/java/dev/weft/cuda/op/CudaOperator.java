@@ -13,6 +13,7 @@ import dev.weft.exec.host.CallReport;
 import dev.weft.fabric.FabricException;
 import dev.weft.fabric.FailureReport;
 import dev.weft.fabric.transport.Transport;
+import dev.weft.ffi.CudaGraphs;
 import dev.weft.op.Operator;
 import dev.weft.op.Result;
 import dev.weft.plan.Plan;
@@ -51,6 +52,9 @@ abstract sealed class CudaOperator extends Operator<DeviceMatrix>
     /** What peers may have read, and what was used to prepare: closed last. */
     private final List<AutoCloseable> memory = new ArrayList<>();
 
+    /** Those Bs that other operators may use, by number. */
+    private final Map<Integer, CudaWeights> weights;
+
     private final Transport fabric;
     private final CallReport report;
 
@@ -58,6 +62,12 @@ abstract sealed class CudaOperator extends Operator<DeviceMatrix>
     private final boolean sequential;
 
     private final GpuStream ownStream = GpuStream.create();
+
+    /** Of the latest calls of either parity. */
+    private final Shards[] rows = new Shards[2];
+
+    /** Of calls in graphs; null if there are none. */
+    private Shards capturedRows;
 
     /**
      * Takes ownership of all arguments, and closes them.
@@ -88,14 +98,39 @@ abstract sealed class CudaOperator extends Operator<DeviceMatrix>
                 new CallReport(rank(), plan.steps().size(), peers::worldRank, new LatestCall());
         this.sequential =
                 sums ? plan.algorithm() == Reduction.SEQUENTIAL : ownSteps().multipliesLast();
+        this.weights = Map.copyOf(group.weights);
+        weights.values().forEach(each -> each.usedBy(this));
     }
 
     @Override
     public final void replaceB(int index, DeviceMatrix b) {
         throw new UnsupportedOperationException(
-                "B is read on the GPU where it was given: write the new one there, between two calls"
-                        + " (a B of host memory, or of rows that are not aligned to 16 bytes, is a copy:"
-                        + " prepare anew)");
+                weights.containsKey(index)
+                        ? "B number %d is weights that other operators may use: replace it by CudaWeights.replace"
+                                .formatted(index)
+                        : "B is read on the GPU where it was given: write the new one there, between two calls"
+                                + " (a B of host memory, or of rows that are not aligned to 16 bytes, is a copy:"
+                                + " give CudaWeights, which can be replaced, or prepare anew)");
+    }
+
+    /** Returns when no rank reads this one's Bs any more; refuses while a call is under way. */
+    final void awaitBsUnread() {
+        checkNotUnderWay();
+        if (sums) {
+            awaitUnread(started(), false);
+        }
+    }
+
+    private void awaitUnread(int call, boolean results) {
+        if (linked == null) {
+            return;
+        }
+        try {
+            linked.awaitUnread(call, results);
+        } catch (RuntimeException e) {
+            failed(e);
+            throw withReport(e);
+        }
     }
 
     /** Takes ownership of memory, and notes what auto chose this operator from. */
@@ -164,38 +199,27 @@ abstract sealed class CudaOperator extends Operator<DeviceMatrix>
 
     @Override
     public final DeviceMatrix nextShard(Shards shards) {
-        checkWhole(shards);
+        checkRows(shards);
         checkUsable();
         gpu.bind();
-        if (linked != null) {
-            try {
-                linked.awaitUnread(started() - 1, run.sharesResults());
-            } catch (RuntimeException e) {
-                failed(e);
-                throw withReport(e);
-            }
-        }
-        return run.input((started() + 1) & 1);
+        awaitUnread(started() - 1, run.sharesResults());
+        return run.input((started() + 1) & 1, shards);
     }
 
     /** Queues a call on a stream of the operator's own: see the other {@code start}. */
     @Override
     public final PendingCall<DeviceMatrix> start(DeviceMatrix shard, Shards shards) {
-        checkWhole(shards);
-        return start(shard, ownStream, View.PIPELINED);
+        return start(shard, shards, ownStream, View.PIPELINED);
     }
 
     @Override
     public final Result<DeviceMatrix> callInPlace(View view, Shards shards) {
-        return start(nextShard(shards), ownStream, view).await();
+        return start(nextShard(shards), shards, ownStream, view).await();
     }
 
-    private void checkWhole(Shards shards) {
-        if (!shards.equals(mostRows())) {
-            throw new UnsupportedOperationException(
-                    "a call of shards %s on a GPU: expected %s, the rows that it was prepared for"
-                            .formatted(shards, mostRows()));
-        }
+    /** Queues a call of all rows: see the other {@code start}. */
+    public final PendingCall<DeviceMatrix> start(DeviceMatrix shard, GpuStream stream, View view) {
+        return start(shard, mostRows(), stream, view);
     }
 
     /**
@@ -203,35 +227,97 @@ abstract sealed class CudaOperator extends Operator<DeviceMatrix>
      * Collective: it returns once every rank has started the call; if the ranks are on several
      * hosts, once the peers' rows have arrived in this one's memory and its own have left it.
      *
+     * <p>If the stream is being captured into a {@link GpuStream.Graph}, the call becomes part of
+     * the graph, every launch of which is a call. It cannot be awaited: wait for the launch, and
+     * then ask {@link #checkReplays}. From then on the operator takes only calls of these rows.
+     *
      * @param shard this rank's A; {@link #nextShard} is read in place, everything else is copied
+     * @param shards the rows of the call, as in {@link #call(Object, Shards)}
      */
-    public final PendingCall<DeviceMatrix> start(DeviceMatrix shard, GpuStream stream, View view) {
+    public final PendingCall<DeviceMatrix> start(
+            DeviceMatrix shard, Shards shards, GpuStream stream, View view) {
         checkUsable();
-        checkFits(shard);
+        checkRows(shards);
+        checkFits(shard, shards);
         boolean measures = view != View.PIPELINED || view(started()) != View.PIPELINED;
         if (awaited() < started() && measures) {
             throw new IllegalStateException(
                     "a call is under way, and one of the two only measures: await it first");
         }
-        run.prepare();
+        run.prepare(shards);
         gpu.bind();
+        boolean captures = CudaGraphs.isCapturing(stream.handle());
+        checkCapture(shards, view, captures);
+        events.setCaptured(captures);
         try {
-            queue(shard, stream, view);
+            queue(shard, shards, stream, view, captures);
             events.end(started(), stream);
+            events.setCaptured(false);
         } catch (RuntimeException e) {
             markEnd(stream, e);
             failed(e);
             throw withReport(e);
         }
+        if (captures) {
+            capturedRows = shards;
+            captured();
+        }
         return pending();
     }
 
-    private void checkFits(DeviceMatrix a) {
-        DeviceMatrix place = run.input(0);
+    /** What is captured must be able to run again as it is. */
+    private void checkCapture(Shards shards, View view, boolean captures) {
+        if (capturedRows != null && !shards.equals(capturedRows)) {
+            throw new IllegalArgumentException(
+                    "a call of shards %s of an operator with a call of shards %s in a graph: expected the same"
+                            .formatted(shards, capturedRows));
+        }
+        if (!captures) {
+            return;
+        }
+        checkNotUnderWay();
+        if (view != View.PIPELINED) {
+            throw new UnsupportedOperationException(
+                    "a graph cannot have a call of view %s: expected %s"
+                            .formatted(view, View.PIPELINED));
+        }
+        if (run.obstacleToCapture() != null) {
+            throw new UnsupportedOperationException(
+                    "a graph cannot have " + run.obstacleToCapture());
+        }
+        // Not a part of the graph: the rows are those of other launches and calls, too.
+        run.setRows(shards, ownStream);
+        ownStream.synchronize();
+    }
+
+    /**
+     * Throws what a call would have thrown, if a launch of a graph with a call of this operator has
+     * met its deadline or a broken signal; the launches have ended. Their results are wrong then,
+     * and the operator has failed.
+     */
+    public final void checkReplays() {
+        checkUsable();
+        try {
+            events.checkStall();
+        } catch (RuntimeException e) {
+            failed(e);
+            throw withReport(e);
+        }
+    }
+
+    private void checkFits(DeviceMatrix a, Shards shards) {
+        DeviceMatrix place = run.input(0, shards);
         if (a.rows() != place.rows() || a.cols() != place.cols() || a.dtype() != place.dtype()) {
             throw new IllegalArgumentException(
                     "A of rank %d is %s: expected %s"
                             .formatted(peers.worldRank(rank()), a.describe(), place.describe()));
+        }
+        int parity = (started() + 1) & 1;
+        long expected = run.input(parity, shards).address();
+        if (a.address() != expected && buffers.contains(a.address(), parity) && a.rows() > 0) {
+            throw new IllegalArgumentException(
+                    "A of rank %d lies in the operator's memory, but not where the rows of this call go: expected nextShard(%s)"
+                            .formatted(peers.worldRank(rank()), shards));
         }
     }
 
@@ -244,7 +330,8 @@ abstract sealed class CudaOperator extends Operator<DeviceMatrix>
         }
     }
 
-    private void queue(DeviceMatrix shard, GpuStream stream, View view) {
+    private void queue(
+            DeviceMatrix shard, Shards shards, GpuStream stream, View view, boolean captures) {
         int call = started() + 1;
         // Behind the call before, whichever stream that is on.
         if (awaited() < call - 1) {
@@ -254,16 +341,22 @@ abstract sealed class CudaOperator extends Operator<DeviceMatrix>
         if (linked != null) {
             linked.awaitReuse(call, run.isReadAfter(view(call - 1)), stream);
         }
-        DeviceMatrix place = run.input(call & 1);
+        run.setRows(shards, stream);
+        run.expect(call, events);
+        if (captures) {
+            run.capture(call, stream);
+        }
+        DeviceMatrix place = run.input(call & 1, shards);
         if (shard.address() != place.address() && shard.rows() > 0) {
             place.copyFrom(shard, stream);
         }
         begin(view);
+        rows[call & 1] = shards;
         if (linked != null) {
             linked.rowsAreThere(call, stream);
         }
         if (hostSteps != null) {
-            hostSteps.announce(call);
+            hostSteps.announce(call, shards);
         }
         run.run(call, view, stream, events);
         if (linked != null) {
@@ -326,6 +419,8 @@ abstract sealed class CudaOperator extends Operator<DeviceMatrix>
             buffers.close();
             DeviceRun.closeAll(memory);
         }
+        boolean mayBeRead = !unread && sums && linked != null;
+        weights.values().forEach(each -> each.leftBy(this, mayBeRead));
     }
 
     @Override
@@ -396,7 +491,7 @@ abstract sealed class CudaOperator extends Operator<DeviceMatrix>
         }
 
         private List<Timeline.Track> estimated() {
-            Shards shards = plan().chunks().shards();
+            Shards shards = rows[call & 1];
             long all = sums ? run.product(0).rows() : shards.totalRows();
             long moved = sums ? all : all - shards.rows(rank());
             // The first part ends here, if nothing overlaps, and the second one begins.

@@ -14,6 +14,7 @@ import dev.weft.plan.GatherRequest;
 import dev.weft.plan.GatherWriter;
 import dev.weft.plan.Hosts;
 import dev.weft.plan.Plan;
+import dev.weft.plan.Shards;
 import dev.weft.plan.cut.ArrivalCut;
 import dev.weft.plan.cut.Cut;
 import dev.weft.plan.step.Step;
@@ -57,6 +58,11 @@ record CudaPlanning(
 
     /** Rows that are worth a tile of their own. */
     private static final long BLOCK_ROWS = 256;
+
+    /** The same for fewer rows. */
+    CudaPlanning with(Shards fewer) {
+        return new CudaPlanning(fabric, staged, gpu, rank, engine, wanted.with(fewer));
+    }
 
     /** All ranks must want the same; a mismatch names two ranks. Collective. */
     void agree(EpilogueSteps epilogue) {

@@ -22,6 +22,7 @@ import dev.weft.cuda.kernel.CublasProduct;
 import dev.weft.cuda.kernel.DeviceProduct;
 import dev.weft.cuda.kernel.GatedKernel;
 import dev.weft.cuda.kernel.GatedProduct;
+import dev.weft.cuda.kernel.RowPlaces;
 import dev.weft.cuda.kernel.RowRange;
 import dev.weft.cuda.kernel.TileSchedule;
 import dev.weft.cuda.kernel.TileShape;
@@ -43,10 +44,17 @@ import java.util.function.UnaryOperator;
 import java.util.stream.LongStream;
 
 /**
- * Makes one operator that gathers: kernels, memory, copies and products of a plan. Used once, by
- * the thread that prepares the operator. Collective.
+ * Makes one operator that gathers: kernels, memory, copies and products of a plan. Or what such an
+ * operator takes in calls of fewer rows, in its memory. Used once, by the thread that prepares the
+ * operator. Collective.
  */
 final class GatherAssembly {
+
+    /**
+     * How many times fewer rows the next plan is for. With a quarter, 1000 rows of 4096 x 4096 at
+     * room for 2048 took 1.24 times as long as alone (H200): they came in too few pieces.
+     */
+    private static final long FEWER = 2;
 
     private final CudaGroup group;
     private final Description wanted;
@@ -62,7 +70,7 @@ final class GatherAssembly {
 
     private final boolean gatherFirst;
     private final CopyList list;
-    private final DeviceLayout layout;
+    private DeviceLayout layout;
 
     /** Null if there is no gated kernel. */
     private final TileShape shape;
@@ -72,6 +80,8 @@ final class GatherAssembly {
 
     private CudaBuffers buffers;
     private Peers peers;
+    private int flagsOfPlan;
+    private int firstFlag;
 
     /** Null if there are no counters. */
     private LaneCounters counters;
@@ -131,6 +141,78 @@ final class GatherAssembly {
     }
 
     private CudaAllGatherMatmul operator(Deque<AutoCloseable> made) {
+        reserve(made);
+        GatherRun.Prepared prepared = prepared(made);
+        CallEvents events =
+                group.events(list.origins(), list.due(), peers, buffers, counters, work());
+        made.push(events);
+        group.barrier();
+        return new CudaAllGatherMatmul(
+                group,
+                plan,
+                engine,
+                buffers,
+                peers,
+                events,
+                new GatherRun(prepared, buffers, operands, peers),
+                this,
+                sharedResults());
+    }
+
+    private int mostPlansOfFewerRows() {
+        return Long.SIZE - Long.numberOfLeadingZeros(wanted.shards().maxRows());
+    }
+
+    /** Whether a plan of fewer rows would be the same, or there can be none. */
+    private boolean isSmallest() {
+        return shape == null
+                || oneRowOfTiles
+                || staged
+                || counters != null
+                || wanted.chunks() != null
+                || wanted.shards().maxRows() <= 1
+                || wanted.shards().totalRows() <= shape.rows();
+    }
+
+    /**
+     * Adds what calls of fewer rows take, each half of the one before, to an operator that this has
+     * made: kernels, tiles and copies that suit their rows.
+     */
+    void addFewerRows(GatherRun run, CudaPlanning planning, DType productType) {
+        GatherAssembly larger = this;
+        while (group.most(larger.isSmallest() ? 1 : 0) == 0) {
+            CudaPlanning fewer =
+                    planning.with(Description.fewerRows(larger.wanted.shards(), FEWER));
+            GatherAssembly next =
+                    new GatherAssembly(
+                            group,
+                            fewer,
+                            (GatherWriter) plan.algorithm(),
+                            operands,
+                            productType,
+                            testing);
+            if (group.most(next.fitsInto(this) ? 0 : 1) > 0) {
+                break;
+            }
+            next.layout = layout.with(next.wanted.shards());
+            next.buffers = buffers;
+            next.peers = peers;
+            next.firstFlag = larger.firstFlag + flagsOfPlan;
+            run.add(CudaGroup.assemble(next::prepared));
+            larger = next;
+        }
+        // A rank that cannot go on must not leave the others with an operator.
+        group.barrier();
+    }
+
+    /** Whether flags, words and lanes suffice. */
+    private boolean fitsInto(GatherAssembly larger) {
+        return list.flags() <= larger.flagsOfPlan
+                && list.words() <= larger.list.words()
+                && list.lanes().size() <= larger.list.lanes().size();
+    }
+
+    private GatherRun.Prepared prepared(Deque<AutoCloseable> made) {
         connect(made);
         List<DeviceProduct> products = new ArrayList<>();
         List<DeviceProduct> ready = new ArrayList<>();
@@ -153,10 +235,6 @@ final class GatherAssembly {
             }
             launches.add(ofLaunch);
         }
-        CallEvents events =
-                group.events(list.origins(), list.due(), peers, buffers, counters, work());
-        made.push(events);
-        List<List<DeviceMatrix>> shared = sharedResults();
         GatedKernel kernel = kernels.isEmpty() ? null : kernels.getFirst();
         DeviceTimeline timeline =
                 new DeviceTimeline(group.rank, list.owners(wanted.shards()), kernel);
@@ -164,33 +242,29 @@ final class GatherAssembly {
         if (arrives && !products.isEmpty() && !staged) {
             timeline.watch(products.getFirst(), list.arrivingFlags());
         }
-        group.barrier();
         GatherRun.Parts parts =
                 new GatherRun.Parts(
                         list,
                         engine == CudaEngine.CUBLAS,
-                        buffers,
-                        operands,
                         copies,
                         products,
                         ready,
                         launches,
                         timeline);
-        return new CudaAllGatherMatmul(
-                group,
-                plan,
-                engine,
-                buffers,
-                peers,
-                events,
-                new GatherRun(form(shared != null), parts, peers),
-                shared);
+        return new GatherRun.Prepared(form(), parts, wanted.shards(), firstFlag);
     }
 
-    /** Memory, peers, and what copies between them. */
-    private void connect(Deque<AutoCloseable> made) {
+    /** Memory and peers. */
+    private void reserve(Deque<AutoCloseable> made) {
         counters = wanted.wants(Feature.SUMMARIES) ? counters() : null;
-        int words = list.flags() + (counters == null ? 0 : counters.words());
+        // Each plan of fewer rows has flags of its own: a late one of an earlier call would be
+        // taken
+        // for one of another chunk.
+        flagsOfPlan = group.most(list.flags());
+        int words =
+                counters == null
+                        ? flagsOfPlan * (1 + mostPlansOfFewerRows())
+                        : list.flags() + counters.words();
         // A tensor copy of rows that are beyond A takes longer than one of rows that are there.
         long tileRows = oneRowOfTiles ? shape.rows() : 0;
         try (GpuStream stream = GpuStream.create()) {
@@ -203,6 +277,11 @@ final class GatherAssembly {
         }
         peers = peers();
         made.push(peers);
+    }
+
+    /** What copies between them, and what is read. */
+    private void connect(Deque<AutoCloseable> made) {
+        long tileRows = oneRowOfTiles ? shape.rows() : 0;
         places =
                 oneRowOfTiles
                         ? List.of(
@@ -217,13 +296,13 @@ final class GatherAssembly {
         made.push(copies);
     }
 
-    private GatherRun.Form form(boolean sharesResults) {
+    private GatherRun.Form form() {
         boolean inPlace = plan.readsPeersRows();
         return new GatherRun.Form(
                 inPlace,
                 gatherFirst,
                 !inPlace && !own.reusesBuffers(),
-                sharesResults,
+                wanted.wants(Feature.SHARED) && peers instanceof DevicePeers,
                 wanted.aType().bytes());
     }
 
@@ -292,7 +371,8 @@ final class GatherAssembly {
         DeviceMatrix c = operands.product(index);
         if (kernels.isEmpty()) {
             return testing.products.apply(
-                    new CublasProduct(ranges, places, b, transposed, c, copies::awaitArrival));
+                    new CublasProduct(
+                            ranges, places, b, transposed, c, copies::awaitArrival, rowPlaces()));
         }
         GatedKernel kernel = kernels.get(index);
         long deadlineNs = group.deadlineNs();
@@ -305,8 +385,11 @@ final class GatherAssembly {
                                 c.cols(),
                                 kernel.shape(),
                                 awaited == null ? Map.of() : awaited.arriving()),
-                        new GatedProduct.Operands(places, b, transposed || scales != null, c),
-                        buffers.gates(staged ? HostPeers.longestWaitNs(deadlineNs) : deadlineNs),
+                        new GatedProduct.Operands(
+                                places, b, transposed || scales != null, c, rowPlaces()),
+                        buffers.gates(
+                                firstFlag,
+                                staged ? HostPeers.longestWaitNs(deadlineNs) : deadlineNs),
                         scales));
     }
 
@@ -377,10 +460,16 @@ final class GatherAssembly {
                 list,
                 launches,
                 counters,
+                firstFlag,
                 awaited,
                 joins,
                 group.deadlineNs(),
                 testing.copies);
+    }
+
+    /** Whether rows of A have the numbers of rows of C wherever they are read. */
+    private RowPlaces rowPlaces() {
+        return layout.place() == Place.ROWS ? RowPlaces.OF_BOTH : RowPlaces.OF_TARGET;
     }
 
     private List<DeviceMatrix> sources(int parity) {
@@ -388,9 +477,10 @@ final class GatherAssembly {
         int[] slots = list.slots(wanted.shards().ranks());
         List<DeviceMatrix> sources = new ArrayList<>();
         for (int r = 0; r < wanted.shards().ranks(); r++) {
+            long from = inPlace ? peers.buffer(r, parity) : buffers.address(parity);
             sources.add(
-                    inPlace
-                            ? layout.shard(r, r, peers.buffer(r, parity))
+                    layout.place() == Place.ROWS
+                            ? layout.gathered(from)
                             : buffers.arrived(r, slots[r], parity));
         }
         return sources;

@@ -6,15 +6,15 @@ import dev.weft.cuda.exec.CopyList.LaneCounters;
 import dev.weft.cuda.exec.CudaBuffers;
 import dev.weft.cuda.exec.DeviceLayout;
 import dev.weft.cuda.exec.DeviceOperands;
-import dev.weft.cuda.exec.HostPeerSums;
 import dev.weft.cuda.exec.HostPeers;
-import dev.weft.cuda.exec.HostSums;
-import dev.weft.cuda.exec.LinkedSums;
 import dev.weft.cuda.exec.Peers;
-import dev.weft.cuda.exec.StagedSums;
-import dev.weft.cuda.exec.SumCopyList;
-import dev.weft.cuda.exec.SumExchange;
-import dev.weft.cuda.exec.SumRun;
+import dev.weft.cuda.exec.sum.HostPeerSums;
+import dev.weft.cuda.exec.sum.HostSums;
+import dev.weft.cuda.exec.sum.LinkedSums;
+import dev.weft.cuda.exec.sum.StagedSums;
+import dev.weft.cuda.exec.sum.SumCopyList;
+import dev.weft.cuda.exec.sum.SumExchange;
+import dev.weft.cuda.exec.sum.SumRun;
 import dev.weft.cuda.kernel.DeviceEpilogue;
 import dev.weft.cuda.kernel.GatedKernel;
 import dev.weft.cuda.kernel.Origin;
@@ -39,7 +39,7 @@ import java.util.stream.IntStream;
  * @param results kernels that write the results' type, by product, if ranks are linked
  * @param plan what all ranks do
  * @param kParts how K is spread over the ranks
- * @param resultRows of C, on this rank
+ * @param all whether results have all rows of C, or those of this rank
  */
 record SumAssembly(
         CudaGroup group,
@@ -51,7 +51,7 @@ record SumAssembly(
         DType aType,
         DType outType,
         List<Long> columns,
-        long resultRows,
+        boolean all,
         EpilogueSteps epilogue) {
 
     /** Whether nothing moves before all is multiplied. */
@@ -84,7 +84,8 @@ record SumAssembly(
         CudaBuffers buffers;
         try (GpuStream stream = GpuStream.create()) {
             for (DeviceOperands.B b : group.bs) {
-                bs.addB(b, linked, stream);
+                // Peers map whole allocations, with rows of this pitch.
+                bs.addB(b, null, linked, stream);
             }
             long k = kParts.rows(group.rank);
             buffers =
@@ -109,15 +110,16 @@ record SumAssembly(
     }
 
     private SumRun.Finish finish(Deque<AutoCloseable> made) {
-        EpilogueSteps none = new EpilogueSteps("", List.of(), List.of(), null, 0);
-        DeviceEpilogue adding = new DeviceEpilogue(group.gpu, none, resultRows);
+        Shards shards = chunks().shards();
+        long resultRows = all ? shards.totalRows() : shards.rows(group.rank);
+        DeviceEpilogue adding = new DeviceEpilogue(group.gpu, EpilogueSteps.NONE, resultRows);
         made.push(adding);
         DeviceEpilogue last = null;
         if (!epilogue.kinds().isEmpty()) {
             last = new DeviceEpilogue(group.gpu, epilogue, resultRows);
             made.push(last);
         }
-        return new SumRun.Finish(adding, last, epilogue.joins(), outType, resultRows);
+        return new SumRun.Finish(adding, last, epilogue.joins(), outType, resultRows, all);
     }
 
     private CudaMatmulReduce throughHostMemory(
@@ -148,6 +150,7 @@ record SumAssembly(
         HostSums sums =
                 new HostSums(
                         group.rank,
+                        plan.steps(),
                         chunks(),
                         productFirst(),
                         list,

@@ -7,7 +7,7 @@ import dev.weft.plan.Shards;
  * with as many rows as the call has of theirs. What the caller sees has no gaps between shards.
  * Written by the caller between calls.
  */
-final class CallRows {
+public final class CallRows {
 
     private final Shards most;
     private final long[] shifts;
@@ -18,16 +18,16 @@ final class CallRows {
     /**
      * @param most what a plan was written for
      */
-    CallRows(Shards most) {
+    public CallRows(Shards most) {
         this.most = most;
         this.shifts = new long[most.ranks()];
         this.shards = most;
     }
 
-    /** The rows of the next calls. */
-    void set(Shards next) {
+    /** The rows of the next calls; returns whether they are other rows than before. */
+    public boolean set(Shards next) {
         if (next == shards || next.equals(shards)) {
-            return;
+            return false;
         }
         shards = next;
         whole = next.equals(most);
@@ -35,30 +35,54 @@ final class CallRows {
             shifts[source] = next.firstRow(source) - most.firstRow(source);
         }
         version++;
+        return true;
     }
 
-    Shards shards() {
+    public Shards shards() {
         return shards;
     }
 
     /** Whether the call has all rows that the plan was written for. */
-    boolean isWhole() {
+    public boolean isWhole() {
         return whole;
     }
 
     /** Another number for other rows. */
-    int version() {
+    public int version() {
         return version;
     }
 
     /** How many of {@code rows} rows, from row {@code first} of a shard on, the call has. */
-    long count(int source, long first, long rows) {
+    public long count(int source, long first, long rows) {
         return Math.clamp(shards.rows(source) - first, 0, rows);
     }
 
     /** Where the rows of a shard move if there are no gaps between shards. */
     long shift(int source) {
         return shifts[source];
+    }
+
+    /**
+     * Where a row of the plan, or the end of some, lies if there are no gaps between shards: rows
+     * that the call has not are where the next one is that it has.
+     */
+    public long at(long row) {
+        int source = shifts.length - 1;
+        while (source > 0 && row < most.firstRow(source)) {
+            source--;
+        }
+        long inShard = Math.min(row - most.firstRow(source), shards.rows(source));
+        return shards.firstRow(source) + inShard;
+    }
+
+    /** Whether rows of the plan are of more than one shard. */
+    public boolean isOfSeveralShards(long row, long count) {
+        for (int source = 1; source < shifts.length; source++) {
+            if (row < most.firstRow(source) && row + count > most.firstRow(source)) {
+                return true;
+            }
+        }
+        return false;
     }
 
     /** The end of a shard's rows in the plan. */

@@ -15,8 +15,8 @@ import java.util.List;
 final class FinishedRows {
 
     /**
-     * Columns at a time: as few as possible without slowing products, so that sums are still in
-     * cache when they are finished.
+     * Columns at a time, unless whole rows are finished: as few as possible without slowing
+     * products, so that sums are still in cache when they are finished.
      */
     private static final long COLS = 1024;
 
@@ -49,8 +49,11 @@ final class FinishedRows {
         this.products = products;
         this.epilogue = epilogue.new Scratch();
         this.stepRows = Math.clamp(mostRows, 1, gemm.blockRows());
-        this.stepCols = Math.ceilDiv(COLS, gemm.colQuantum()) * gemm.colQuantum();
         long widest = products.stream().mapToLong(product -> product.b().n()).max().orElse(0);
+        this.stepCols =
+                epilogue.normalizes()
+                        ? Math.max(1, widest)
+                        : Math.ceilDiv(COLS, gemm.colQuantum()) * gemm.colQuantum();
         this.sums = sums(widest, arena);
         boolean joins = products.stream().anyMatch(product -> product.second() != null);
         this.seconds = joins ? sums(widest, arena) : new Matrix[products.size()];

@@ -129,7 +129,7 @@ public final class HostExecutor implements AutoCloseable {
         try {
             RowNames names = new RowNames(work.chunks());
             boolean imminent = work.results().isEmpty();
-            this.start = first == null ? new StartWord(fabric, memory.region()) : first.start;
+            this.start = first == null ? new StartWord(fabric, memory.region(), 1) : first.start;
             this.steps = new RankSteps(fabric, plan, memory, names, imminent, false);
             this.aIn = work.aIn();
             long rows = work.chunks().shards().totalRows();
@@ -280,7 +280,7 @@ public final class HostExecutor implements AutoCloseable {
                         work.epilogue(),
                         work.scaling(),
                         work.columnParts());
-        products.in(memory, plan);
+        products.in(memory, plan, arena);
         for (RankSteps.Program program : steps.programs()) {
             programs.add(new MultiplierWorker.Shared(program, work.columnParts()));
         }

@@ -6,6 +6,8 @@ import dev.weft.fabric.transport.Region;
 import dev.weft.fabric.transport.RowGather;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.plan.Chunks;
+import dev.weft.plan.Shards;
+import dev.weft.plan.step.Part;
 import dev.weft.plan.step.Signal;
 import dev.weft.plan.step.Step;
 import dev.weft.plan.step.StepPlan;
@@ -25,6 +27,8 @@ import java.util.function.Consumer;
  * that the device has taken ({@link #done}). One thread at a time starts and awaits calls.
  */
 public final class HostLanes implements AutoCloseable {
+
+    private static final int GATHERED = StepPlan.C + 1;
 
     private final Transport fabric;
     private final List<StepPlan> plans;
@@ -55,7 +59,15 @@ public final class HostLanes implements AutoCloseable {
         try {
             RowNames names = new RowNames(chunks);
             this.steps = new RankSteps(fabric, plan, memory, names, false, true);
-            this.call = new HostCall(fabric, memory, steps, names);
+            int gathered = gather == null ? -1 : GATHERED;
+            this.call =
+                    new HostCall(
+                            fabric,
+                            memory,
+                            steps,
+                            names,
+                            memory.region(),
+                            new HostCall.Compact(false, -1, false, gathered));
             call.view = View.PIPELINED;
             this.chunks = chunks.count(fabric.rank());
             boolean gets =
@@ -80,9 +92,9 @@ public final class HostLanes implements AutoCloseable {
     public void start(Runnable stage, Consumer<Throwable> onError) {
         List<Runnable> tasks = new ArrayList<>();
         if (gather != null) {
-            int buffer = StepPlan.C + 1;
             GatherWorker worker =
-                    new GatherWorker(gather, buffer, call.names.chunks().shards(), () -> {}, call);
+                    new GatherWorker(
+                            gather, GATHERED, call.names.chunks().shards(), () -> {}, call);
             logs.add(worker.log());
             // In one thread: what it tells of must have left before the fabric is busy gathering.
             tasks.add(
@@ -134,6 +146,17 @@ public final class HostLanes implements AutoCloseable {
     /** A buffer of this rank in a call. */
     public Matrix matrix(int buffer, int number) {
         return memory.matrix(fabric.rank(), buffer, number);
+    }
+
+    /** Where a copy to this rank puts its first row, in a call of the rows that are set. */
+    public long firstRow(Step.Copy copy) {
+        Part to = copy.to();
+        return to.firstRow() + call.shift(to.rank(), to.buffer(), copy.firstRow());
+    }
+
+    /** The rows of the next calls. None may be running. */
+    public void setRows(Shards shards) {
+        call.rows.set(shards);
     }
 
     /** Starts a call. All ranks have announced it. */

@@ -107,7 +107,7 @@ final class MultiplierWorker extends Worker {
                         .max()
                         .orElse(0);
         this.finished =
-                !products.finishes() || !multipliesIntoC(shared)
+                !products.finishes() || products.unfinished() != null || !multipliesIntoC(shared)
                         ? null
                         : new FinishedRows(
                                 products.epilogue(),
@@ -173,8 +173,11 @@ final class MultiplierWorker extends Worker {
             int task = i / shared.columnParts;
             take(shared.program.tasks().get(task), i % shared.columnParts);
             // The last one acquires what the others have released.
-            if (shared.partsLeft.decrementAndGet(task) == 0 && !alone) {
-                call.end(shared.program.tasks().get(task).done());
+            if (shared.partsLeft.decrementAndGet(task) == 0) {
+                finish(shared.program.tasks().get(task));
+                if (!alone) {
+                    call.end(shared.program.tasks().get(task).done());
+                }
             }
         }
         if (!alone) {
@@ -334,7 +337,8 @@ final class MultiplierWorker extends Worker {
             Step.Multiply product, Matrix a, long row, long rows, long intoRow, int part) {
         boolean intoC = product.into().buffer() == StepPlan.C;
         int of = product.b().rank();
-        int count = intoC ? products.results().size() : products.count();
+        Matrix[] unfinished = intoC ? products.unfinished() : null;
+        int count = intoC && unfinished == null ? products.results().size() : products.count();
         for (int p = 0; p < count; p++) {
             long firstCol = products.firstCol(p, part);
             long cols = products.firstCol(p, part + 1) - firstCol;
@@ -344,13 +348,35 @@ final class MultiplierWorker extends Worker {
             } else {
                 PackedB b = products.b(of, p);
                 Matrix c =
-                        intoC
-                                ? products.results().get(p).c(call.operatorCall)
-                                : products.columns(product.into().buffer(), p, call.number);
+                        unfinished != null
+                                ? unfinished[p]
+                                : intoC
+                                        ? products.results().get(p).c(call.operatorCall)
+                                        : products.columns(product.into().buffer(), p, call.number);
                 gemm.multiply(
                         a, row, rows, b, firstCol, cols, product.resume(), c, intoRow, scratch);
             }
             call.fabric.worked();
+        }
+    }
+
+    /** Finishes rows of a task whose columns several threads have multiplied. */
+    private void finish(RankSteps.Task task) {
+        if (products.unfinished() == null || task.copy() != null || call.view == View.COMM_ONLY) {
+            return;
+        }
+        for (Step.Multiply product : task.products()) {
+            if (product.into().buffer() != StepPlan.C) {
+                continue;
+            }
+            long all = product.a().rows();
+            for (long done = 0; done < all; ) {
+                long planned = product.firstRow() + done;
+                long span = call.ofOneShard(planned, all - done);
+                long row = product.into().firstRow() + done + shift(product.into(), planned);
+                finishRows(products.unfinished(), row, call.count(planned, span), row);
+                done += span;
+            }
         }
     }
 
@@ -449,7 +475,7 @@ final class MultiplierWorker extends Worker {
             for (long row = 0; row < height; row++) {
                 sums.add(addends, addendRows, count, done + row, row);
             }
-            finishAdded(height, intoRow + done);
+            finishRows(added, 0, height, intoRow + done);
         }
     }
 
@@ -463,11 +489,12 @@ final class MultiplierWorker extends Worker {
         }
     }
 
-    private void finishAdded(long rows, long resultRow) {
+    /** Turns sums, by B, into rows of the results. */
+    private void finishRows(Matrix[] of, long firstRow, long rows, long resultRow) {
         for (int i = 0; i < products.results().size(); i++) {
             Product result = products.results().get(i);
-            Matrix second = result.second() == null ? null : added[i + 1];
-            apply(i, added[i], second, 0, rows, resultRow);
+            Matrix second = result.second() == null ? null : of[i + 1];
+            apply(i, of[i], second, firstRow, rows, resultRow);
         }
     }
 

@@ -64,6 +64,11 @@ public final class PreparedEpilogue {
                 "[%d, %d], in memory that any thread may read".formatted(rows, steps.cols()));
     }
 
+    /** Whether only whole rows can be finished. */
+    boolean normalizes() {
+        return steps.norm() != null;
+    }
+
     /** Whether sums are more than just rounded. */
     boolean hasSteps() {
         return kinds.length > 0;
@@ -85,8 +90,12 @@ public final class PreparedEpilogue {
         private final float[] added = new float[PIECE];
         private final MemorySegment addedBytes = MemorySegment.ofArray(added);
 
+        /** Null if rows are not normalized. */
+        private final RowNorm norm = normalizes() ? new RowNorm(steps.norm()) : null;
+
         /**
-         * Turns sums into finished rows. The columns may be done in any parts. Allocates nothing.
+         * Turns sums into finished rows. The columns may be done in any parts, unless rows are
+         * normalized: then all at once. Allocates nothing.
          *
          * @param product the number of the result
          * @param sums fp32, as wide as the target
@@ -105,6 +114,11 @@ public final class PreparedEpilogue {
                 long cols,
                 Matrix target,
                 long targetRow) {
+            if (norm != null && cols != norm.cols()) {
+                throw new IllegalArgumentException(
+                        "%d columns of a row to normalize: expected all %d"
+                                .formatted(cols, norm.cols()));
+            }
             for (long row = 0; row < rowCount; row++) {
                 for (long done = 0; done < cols; done += PIECE) {
                     int count = (int) Math.min(PIECE, cols - done);
@@ -114,7 +128,15 @@ public final class PreparedEpilogue {
                         converter.widen(second, sumsRow + row, col, count, bytes[1], 0);
                     }
                     steps(product, second == null ? 1 : 2, targetRow + row, col, count);
-                    converter.narrow(bytes[0], 0, count, target, targetRow + row, col);
+                    if (norm == null) {
+                        converter.narrow(bytes[0], 0, count, target, targetRow + row, col);
+                    } else {
+                        norm.take(values[0], count, (int) done);
+                    }
+                }
+                if (norm != null) {
+                    norm.normalize();
+                    converter.narrow(norm.bytes(), 0, cols, target, targetRow + row, firstCol);
                 }
             }
         }
@@ -143,6 +165,9 @@ public final class PreparedEpilogue {
                 case RESIDUAL -> {
                     converter.widen(residual, row, col, count, addedBytes, 0);
                     add(added, 0, into, count);
+                }
+                case RMS_NORM, LAYER_NORM -> {
+                    // Once the row is whole.
                 }
                 case SWIGLU -> throw new AssertionError("joins two products");
             }

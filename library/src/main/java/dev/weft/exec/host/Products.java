@@ -1,10 +1,13 @@
 package dev.weft.exec.host;
 
+import dev.weft.ffi.LargePages;
 import dev.weft.gemm.Gemm;
 import dev.weft.gemm.PackedB;
 import dev.weft.plan.step.StepPlan;
+import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import dev.weft.tensor.ScaledMatrix.Scaling;
+import java.lang.foreign.Arena;
 import java.util.Arrays;
 import java.util.List;
 import java.util.stream.LongStream;
@@ -24,6 +27,9 @@ final class Products {
 
     /** By B: where the parts of its columns begin, followed by N. */
     private final long[][] firstCols;
+
+    /** By B: sums of C's rows whose columns several threads multiply; null if there are none. */
+    private Matrix[] unfinished;
 
     /** By copy, buffer and B: its columns of the sums there; null for other buffers. */
     private Matrix[][][] columns;
@@ -62,8 +68,20 @@ final class Products {
                 .toArray();
     }
 
-    /** Looks up where this rank's sums are. */
-    void in(StepMemory memory, StepPlan plan) {
+    /** Looks up where this rank's sums are, and reserves memory for those that C cannot hold. */
+    void in(StepMemory memory, StepPlan plan, Arena arena) {
+        boolean intoC = plan.multiplications().anyMatch(step -> step.into().buffer() == StepPlan.C);
+        if (intoC && epilogue.normalizes() && firstCols[0].length > 2) {
+            long rows = plan.buffers().get(StepPlan.C).rows();
+            long bytes = Matrix.contiguousBytes(DType.FP32, rows, totalColumns());
+            unfinished =
+                    columnsOf(
+                            Matrix.of(
+                                    LargePages.allocate(bytes, arena),
+                                    DType.FP32,
+                                    rows,
+                                    totalColumns()));
+        }
         columns = new Matrix[StepMemory.COPIES][plan.buffers().size()][];
         for (int copy = 0; copy < StepMemory.COPIES; copy++) {
             for (int b = 0; b < plan.buffers().size(); b++) {
@@ -114,6 +132,15 @@ final class Products {
 
     Scaling scaling() {
         return scaling;
+    }
+
+    /**
+     * Where products that would go into C go instead, by B: if rows are normalized and several
+     * threads multiply their columns, whoever does the last of them finishes the rows. Otherwise
+     * null.
+     */
+    Matrix[] unfinished() {
+        return unfinished;
     }
 
     long firstCol(int b, int part) {

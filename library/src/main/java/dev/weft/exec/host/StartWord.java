@@ -13,7 +13,7 @@ import dev.weft.plan.Shards;
  * (acquire) may read them. Calls use two places for them in turn: a rank starts a call once all
  * peers have started the one before, so it overwrites nothing that a peer has yet to compare.
  */
-final class StartWord {
+public final class StartWord {
 
     /** Rows of all shards, and 32 bits that tell one list of shards from another. */
     private static final long ROWS_AT = 128;
@@ -23,12 +23,15 @@ final class StartWord {
     private final Awaited[] starts;
     private final long[] published = new long[StepMemory.COPIES];
 
-    StartWord(Transport fabric, Region region) {
+    /**
+     * @param ahead calls that a peer can have started and this rank has not
+     */
+    public StartWord(Transport fabric, Region region, int ahead) {
         this.fabric = fabric;
         this.region = region;
         this.starts = new Awaited[fabric.size()];
         for (int r = 0; r < starts.length; r++) {
-            starts[r] = Awaited.of(Awaited.START, r).within(1);
+            starts[r] = Awaited.of(Awaited.START, r).within(ahead);
         }
     }
 
@@ -36,7 +39,7 @@ final class StartWord {
         return region;
     }
 
-    boolean isStarted(int rank, int call) {
+    public boolean isStarted(int rank, int call) {
         return fabric.reached(region, rank, StepMemory.START_AT, call);
     }
 
@@ -50,14 +53,14 @@ final class StartWord {
     }
 
     /** Waits until all ranks have started a call. */
-    void await(int call) {
+    public void await(int call) {
         for (int r = 0; r < starts.length; r++) {
             fabric.await(region, r, StepMemory.START_AT, call, starts[r]);
         }
     }
 
     /** Tells the peers that a call has started. */
-    void publish(int call, Shards shards) {
+    public void publish(int call, Shards shards) {
         long rows = rows(shards);
         int copy = StepMemory.copy(call);
         if (published[copy] != rows) {
@@ -70,7 +73,7 @@ final class StartWord {
     }
 
     /** Refuses a call that a peer which has started it has started with other rows. */
-    void check(int call, Shards shards) {
+    public void check(int call, Shards shards) {
         long own = rows(shards);
         for (int r = 0; r < starts.length; r++) {
             if (isStarted(r, call)) {

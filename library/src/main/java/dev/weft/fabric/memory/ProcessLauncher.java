@@ -9,6 +9,8 @@ import java.util.Map;
 /** Joins ranks that {@code weft launch} or torchrun has started as processes of this host. */
 public final class ProcessLauncher implements World.Launcher {
 
+    private boolean joined;
+
     @Override
     public String kind() {
         return "processes";
@@ -23,6 +25,10 @@ public final class ProcessLauncher implements World.Launcher {
     public List<MemoryFabric> join(
             int ranks, Map<String, String> environment, Duration deadlineOrNull, Arena memory) {
         RankEnvironment.checkRanks(ranks);
+        if (joined) {
+            RankEnvironment.requireRenewal(environment);
+        }
+        joined = true;
         return List.of(RankEnvironment.join(environment, deadlineOrNull));
     }
 }

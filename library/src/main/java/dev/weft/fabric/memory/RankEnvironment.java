@@ -6,6 +6,7 @@ import dev.weft.process.SafeText;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.NetworkInterface;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Map;
@@ -77,7 +78,34 @@ public final class RankEnvironment {
                     """
                             .formatted(TOKEN, folder));
         }
-        return Rendezvous.join(Path.of(folder), rank, ranks, token, deadline);
+        Path meeting = Path.of(folder);
+        return Renewals.areIn(meeting)
+                ? Renewals.join(meeting, rank, ranks, token, deadline)
+                : Rendezvous.join(meeting, rank, ranks, token, deadline);
+    }
+
+    /**
+     * Refuses ranks that cannot meet a second time.
+     *
+     * @throws UnsupportedOperationException with a one-line message that says what to do
+     */
+    static void requireRenewal(Map<String, String> variables) {
+        if (!variables.containsKey(RANK)) {
+            throw new UnsupportedOperationException(
+                    """
+                    ranks that torchrun started cannot meet again: end this process, so that \
+                    torchrun starts all ranks again (--max-restarts), or use ./weft launch --restarts\
+                    """);
+        }
+        Path folder = Path.of(variables.get(FOLDER));
+        // Without the folder the starter is gone, which the next meeting says.
+        if (Files.exists(folder) && !Renewals.areIn(folder)) {
+            throw new UnsupportedOperationException(
+                    """
+                    nobody starts these ranks again, so they cannot meet again: expected a start \
+                    by ./weft launch --restarts N\
+                    """);
+        }
     }
 
     /**

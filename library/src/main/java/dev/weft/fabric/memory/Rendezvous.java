@@ -111,7 +111,7 @@ final class Rendezvous implements AutoCloseable {
 
     private ShmFabric join() throws IOException {
         if (token.isSet()) {
-            starter = new StarterWatch(folder);
+            starter = new StarterWatch(ShmJob.starterFolder(folder));
             starter.requireStarter();
         }
         offerControlBlock();
@@ -220,7 +220,7 @@ final class Rendezvous implements AutoCloseable {
             lock.close();
             arena.close();
             if (abandoned) {
-                ShmJob.removeIfLeft(folder);
+                ShmJob.removeIfLeft(ShmJob.starterFolder(folder));
             } else if (ShmJob.isTorchrun(folder)) {
                 ShmJob.removeIfEmpty(folder);
             }

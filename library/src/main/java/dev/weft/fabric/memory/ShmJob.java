@@ -46,17 +46,25 @@ public final class ShmJob implements AutoCloseable {
     /** Marks the name of a folder of ranks that a launcher such as torchrun has started. */
     private static final String TORCHRUN = "torchrun-";
 
+    /** Begins the name of the folder of a world of a starter that starts ranks again. */
+    private static final String WORLD = "world-";
+
     /** How long a starter may take from creating its folder to holding the lock in it. */
     private static final Duration GRACE = Duration.ofMinutes(1);
 
     private final Path folder;
     private final HeldLock lock;
     private final RunToken token = RunToken.random();
+
+    /** Where ranks meet: the folder, or one within it. */
+    private Path meeting;
+
     private boolean closed;
 
     private ShmJob(Path folder, HeldLock lock) {
         this.folder = folder;
         this.lock = lock;
+        this.meeting = folder;
     }
 
     /** Creates a folder, after removing what killed runs have left. */
@@ -147,6 +155,11 @@ public final class ShmJob implements AutoCloseable {
         return Files.exists(folder.resolve(STARTER_LOCK), LinkOption.NOFOLLOW_LINKS);
     }
 
+    /** The starter's folder, in which ranks meet or which has one for each of their worlds. */
+    static Path starterFolder(Path meeting) {
+        return meeting.getFileName().toString().startsWith(WORLD) ? meeting.getParent() : meeting;
+    }
+
     /** Whether the starter knows that the rank's process has ended. */
     static boolean hasEnded(Path folder, int rank) {
         return Files.exists(endedFile(folder, rank), LinkOption.NOFOLLOW_LINKS);
@@ -167,7 +180,7 @@ public final class ShmJob implements AutoCloseable {
     /** Notes that the process of a rank has ended, for ranks that still wait for it to join. */
     public void ended(int rank) {
         try {
-            PrivateFiles.create(endedFile(folder, rank)).close();
+            PrivateFiles.create(endedFile(meeting, rank)).close();
         } catch (IOException e) {
             // No space, or no file handles: the ranks notice at their deadline.
             System.getLogger("dev.weft")
@@ -206,11 +219,19 @@ public final class ShmJob implements AutoCloseable {
 
     private static boolean hasHeldLock(Path folder) throws IOException {
         for (Path file : list(folder)) {
-            if (file.toString().endsWith(".lock") && isHeld(file)) {
+            if (isWorld(file)
+                    ? hasHeldLock(file)
+                    : file.toString().endsWith(".lock") && isHeld(file)) {
                 return true;
             }
         }
         return false;
+    }
+
+    /** Whether a starter that starts ranks again has made the folder for one of their worlds. */
+    private static boolean isWorld(Path file) {
+        return file.getFileName().toString().startsWith(WORLD)
+                && Files.isDirectory(file, LinkOption.NOFOLLOW_LINKS);
     }
 
     /** Ignores files that are not private: no rank has created them. */
@@ -237,7 +258,11 @@ public final class ShmJob implements AutoCloseable {
 
     private static void delete(Path folder) throws IOException {
         for (Path file : list(folder)) {
-            Files.deleteIfExists(file);
+            if (isWorld(file)) {
+                remove(file);
+            } else {
+                Files.deleteIfExists(file);
+            }
         }
         Files.deleteIfExists(folder);
     }
@@ -272,6 +297,16 @@ public final class ShmJob implements AutoCloseable {
     /** The folder through which the ranks find each other. */
     public Path folder() {
         return folder;
+    }
+
+    /** The folder for a world of ranks that are started again; they do not know its number. */
+    Path world(int number) {
+        return folder.resolve(WORLD + number);
+    }
+
+    /** From now on, ranks meet there. */
+    void meetIn(Path world) {
+        meeting = world;
     }
 
     /** The environment variables that make a process rank {@code rank} ({@link World#joined}). */

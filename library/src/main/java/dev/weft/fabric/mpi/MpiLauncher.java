@@ -11,6 +11,8 @@ import java.util.Map;
 /** Joins ranks that mpirun or srun has started. */
 public final class MpiLauncher implements World.Launcher {
 
+    private boolean joined;
+
     @Override
     public String kind() {
         return "mpi";
@@ -29,6 +31,14 @@ public final class MpiLauncher implements World.Launcher {
     public List<MpiFabric> join(
             int ranks, Map<String, String> environment, Duration deadlineOrNull, Arena memory) {
         RankEnvironment.checkRanks(ranks);
+        if (joined) {
+            throw new UnsupportedOperationException(
+                    """
+                    ranks under MPI cannot meet again, since MPI ends the whole job when a rank is \
+                    lost: end this process, and have the batch system or a loop start the job again\
+                    """);
+        }
+        joined = true;
         Duration deadline = RankEnvironment.deadline(environment, deadlineOrNull);
         // Refuses wrong variables; a program may be alone, without a launcher.
         hasStarted(environment);

@@ -45,10 +45,7 @@ final class A64Assembler extends Assembler {
 
     /** d += n x m[index], all four lanes, each rounded once. */
     public void fmla(int d, int n, int m, int index) {
-        int at = inRange("lane", index, 0, 3);
-        int high = at >> 1;
-        int low = at & 1;
-        put32(0x4F801000 | low << 21 | reg(m) << 16 | high << 11 | two(n, d));
+        put32(0x4F801000 | element(m, index) | two(n, d));
     }
 
     /** d = four times +0. */
@@ -76,6 +73,77 @@ final class A64Assembler extends Assembler {
         put32(0x2E613800 | two(n, d));
     }
 
+    // Whole numbers in vectors.
+
+    /** d += for each lane the four signed bytes of n x those of m[index]. */
+    public void sdot(int d, int n, int m, int index) {
+        put32(0x4F80E000 | element(m, index) | two(n, d));
+    }
+
+    /** d = n + m, lanes of 32 bits. */
+    public void addWhole(int d, int n, int m) {
+        put32(0x4EA08400 | reg(m) << 16 | two(n, d));
+    }
+
+    /** d = n[index] in every lane, 32 bits. */
+    public void dup(int d, int n, int index) {
+        put32(0x4E000400 | (inRange("lane", index, 0, 3) << 3 | 4) << 16 | two(n, d));
+    }
+
+    /** d = the byte {@code value} in every lane of 8 bits. */
+    public void moviBytes(int d, int value) {
+        int bits = inRange("value", value, 0, 255);
+        put32(0x4F00E400 | bits >> 5 << 16 | (bits & 31) << 5 | reg(d));
+    }
+
+    public void and(int d, int n, int m) {
+        put32(0x4E201C00 | reg(m) << 16 | two(n, d));
+    }
+
+    /** d = n, all 128 bits. */
+    public void movV(int d, int n) {
+        put32(0x4EA01C00 | reg(n) << 16 | two(n, d));
+    }
+
+    /** d = n with each byte shifted to the right. */
+    public void ushrBytes(int d, int n, int shift) {
+        put32(0x6F000400 | 16 - inRange("shift", shift, 1, 8) << 16 | two(n, d));
+    }
+
+    /** d = the eight unsigned bytes in the low half of n, as 16 bits. */
+    public void uxtlBytes(int d, int n) {
+        put32(0x2F08A400 | two(n, d));
+    }
+
+    /** d = the four unsigned 16-bit numbers in the low half of n, as 32 bits. */
+    public void uxtl16(int d, int n) {
+        put32(0x2F10A400 | two(n, d));
+    }
+
+    /** d = the whole numbers of n, signed, as floats. */
+    public void scvtf(int d, int n) {
+        put32(0x4E21D800 | two(n, d));
+    }
+
+    public void fmul(int d, int n, int m) {
+        put32(0x6E20DC00 | reg(m) << 16 | two(n, d));
+    }
+
+    /** d = n x m[index], all four lanes. */
+    public void fmul(int d, int n, int m, int index) {
+        put32(0x4F809000 | element(m, index) | two(n, d));
+    }
+
+    /** d += n x m, lane by lane, each rounded once. */
+    public void fmla(int d, int n, int m) {
+        put32(0x4E20CC00 | reg(m) << 16 | two(n, d));
+    }
+
+    private static int element(int m, int index) {
+        int at = inRange("lane", index, 0, 3);
+        return (at & 1) << 21 | reg(m) << 16 | at >> 1 << 11;
+    }
+
     // Loads and stores of vectors.
 
     /** Loads 128 bits; offset 0 to 65520 in steps of 16. */
@@ -90,6 +158,13 @@ final class A64Assembler extends Assembler {
     /** Loads 128 bits and then adds {@code step}, -256 to 255, to the base. */
     public void ldrQPost(int t, int base, int step) {
         put32(0x3CC00400 | post(step) | two(base, t));
+    }
+
+    /**
+     * Loads 64 bits into the low half and clears the upper one; offset 0 to 32760 in steps of 8.
+     */
+    public void ldrD(int t, int base, int offset) {
+        put32(0xFD400000 | unsigned(offset, 8) | two(base, t));
     }
 
     public void strS(int t, int base, int offset) {
@@ -156,6 +231,11 @@ final class A64Assembler extends Assembler {
 
     public void sub(int d, int n, int m, int shift) {
         put32(0xCB000000 | shifted(m, shift) | two(n, d));
+    }
+
+    /** d = value, 0 to 65535. */
+    public void movImm(int d, int value) {
+        put32(0xD2800000 | inRange("value", value, 0, 65535) << 5 | reg(d));
     }
 
     public void mov(int d, int n) {

@@ -14,14 +14,14 @@ import dev.weft.tensor.DType;
  * vectors of A and three of B for 24 multiply-adds. Measured on Neoverse-N1, whose peak is 40
  * GFLOP/s: 39.4 over 256 x 512 x 1536; without prefetching A 38.9.
  */
-final class A64Tiles {
+final class A64Tiles implements TileCode.Writer {
 
     private static final int ROWS = 8;
     private static final int COLS = 12;
-    private static final int LANES = 4;
-    private static final int VECTOR_BYTES = 16;
+    static final int LANES = 4;
+    static final int VECTOR_BYTES = 16;
     private static final int A_STEP = ROWS * Float.BYTES;
-    private static final int B_STEP = COLS * Float.BYTES;
+    static final int B_STEP = COLS * Float.BYTES;
 
     /** A panel of 12 columns then has 24 KiB. A prototype on Neoverse-N1 was fastest with it. */
     private static final int DEPTH = 512;
@@ -32,18 +32,21 @@ final class A64Tiles {
     /** How far ahead of its use a packed tile is fetched from the second-level cache. */
     private static final int AHEAD_BYTES = 512;
 
+    /** How far ahead of its use a panel is fetched, which a product of few rows reads once. */
+    private static final int PANEL_AHEAD_BYTES = 1024;
+
     // General registers of a sum.
-    private static final int A = 0;
-    private static final int PANEL = 1;
-    private static final int SUMS = 2;
-    private static final int PITCH = 3;
-    private static final int RESUME = 4;
-    private static final int TILES = 5;
-    private static final int TURNS = 6;
-    private static final int REST = 7;
-    private static final int B = 8;
-    private static final int FIRST_ROW = 9;
-    private static final int COUNT = 17;
+    static final int A = 0;
+    static final int PANEL = 1;
+    static final int SUMS = 2;
+    static final int PITCH = 3;
+    static final int RESUME = 4;
+    static final int TILES = 5;
+    static final int TURNS = 6;
+    static final int REST = 7;
+    static final int B = 8;
+    static final int FIRST_ROW = 9;
+    static final int COUNT = 17;
 
     /** Eight registers of the caller's, and four that the next panel needs again. */
     private static final int STACK_BYTES = 96;
@@ -57,41 +60,20 @@ final class A64Tiles {
 
     static TileCode.Written write() {
         A64Tiles tiles = new A64Tiles();
-        return TileCode.Written.of(
-                "neon",
-                ROWS,
-                COLS,
-                LANES,
-                LANES,
-                DEPTH,
-                tiles.code,
-                (rowSteps, vectors) -> tiles.sum(rowSteps * LANES, vectors),
-                tiles::pack);
+        return TileCode.Written.of("neon", ROWS, COLS, LANES, LANES, DEPTH, tiles.code, tiles);
     }
 
-    /** Sums of {@code rows} x {@code vectors}; packed tiles and panels keep their full width. */
-    private int sum(int rows, int vectors) {
+    /**
+     * Sums of some rows and vectors; packed tiles and panels keep their full width.
+     *
+     * @param type of the panels
+     */
+    @Override
+    public int sum(DType type, int rowSteps, int vectors) {
+        final int rows = rowSteps * LANES;
         code.align(64);
         final int start = code.position();
-        code.subImm(SP, SP, STACK_BYTES);
-        for (int i = 0; i < 4; i++) {
-            code.stpD(8 + 2 * i, 9 + 2 * i, SP, 16 * i);
-        }
-        int arguments = 3;
-        int offset = 4;
-        code.ldrX(offset, arguments, Name.A_FROM.offset());
-        code.add(A, A, offset, 0);
-        code.ldrX(offset, arguments, Name.B_FROM.offset());
-        code.add(PANEL, PANEL, offset, 0);
-        code.ldrX(offset, arguments, Name.C_FROM.offset());
-        code.add(SUMS, SUMS, offset, 0);
-        code.ldrX(REST, arguments, Name.DEPTH.offset());
-        code.lsr(TURNS, REST, 2);
-        code.sub(REST, REST, TURNS, 2);
-        code.ldrX(RESUME, arguments, Name.RESUME.offset());
-        code.ldrX(TILES, arguments, Name.COUNT.offset());
-        code.ldrX(COUNT, arguments, Name.PANELS.offset());
-        code.ldrX(PITCH, arguments, Name.PITCH.offset());
+        begin(Name.PANELS);
         keepForNextPanel();
 
         Label tile = code.label();
@@ -109,8 +91,8 @@ final class A64Tiles {
             code.prfm(Prefetch.PSTL1KEEP, COUNT, vectors * VECTOR_BYTES - Long.BYTES);
             code.add(COUNT, COUNT, PITCH, 0);
         }
-        loop(TURNS, rows, vectors, UNROLLED);
-        loop(REST, rows, vectors, 1);
+        loop(type, TURNS, rows, vectors, UNROLLED);
+        loop(type, REST, rows, vectors, 1);
         for (int r = 0; r < rows; r++) {
             for (int v = 0; v < vectors; v++) {
                 code.strQ(sumRegister(r, v), FIRST_ROW + r, v * VECTOR_BYTES);
@@ -130,12 +112,39 @@ final class A64Tiles {
         keepForNextPanel();
         code.b(Condition.NE, tile);
 
+        end();
+        return start;
+    }
+
+    /** Saves the caller's registers, and loads the arguments of a sum, one of them to COUNT. */
+    void begin(Name counted) {
+        code.subImm(SP, SP, STACK_BYTES);
+        for (int i = 0; i < 4; i++) {
+            code.stpD(8 + 2 * i, 9 + 2 * i, SP, 16 * i);
+        }
+        int arguments = 3;
+        int offset = 4;
+        code.ldrX(offset, arguments, Name.A_FROM.offset());
+        code.add(A, A, offset, 0);
+        code.ldrX(offset, arguments, Name.B_FROM.offset());
+        code.add(PANEL, PANEL, offset, 0);
+        code.ldrX(offset, arguments, Name.C_FROM.offset());
+        code.add(SUMS, SUMS, offset, 0);
+        code.ldrX(REST, arguments, Name.DEPTH.offset());
+        code.lsr(TURNS, REST, 2);
+        code.sub(REST, REST, TURNS, 2);
+        code.ldrX(RESUME, arguments, Name.RESUME.offset());
+        code.ldrX(TILES, arguments, Name.COUNT.offset());
+        code.ldrX(COUNT, arguments, counted.offset());
+        code.ldrX(PITCH, arguments, Name.PITCH.offset());
+    }
+
+    void end() {
         for (int i = 0; i < 4; i++) {
             code.ldpD(8 + 2 * i, 9 + 2 * i, SP, 16 * i);
         }
         code.addImm(SP, SP, STACK_BYTES);
         code.ret();
-        return start;
     }
 
     private void keepForNextPanel() {
@@ -165,7 +174,7 @@ final class A64Tiles {
     }
 
     /** Processes {@code step} columns of A per iteration, {@code turns} iterations. */
-    private void loop(int turns, int rows, int vectors, int step) {
+    private void loop(DType type, int turns, int rows, int vectors, int step) {
         Label done = new Label();
         code.cbz(turns, done);
         code.mov(COUNT, turns);
@@ -179,10 +188,11 @@ final class A64Tiles {
                 code.ldrQ(a + i, A, k * A_STEP + i * VECTOR_BYTES);
             }
             for (int v = 0; v < vectors; v++) {
-                code.ldrQ(v == 0 ? firstB : 2 + v, B, k * B_STEP + v * VECTOR_BYTES);
+                loadVector(type, v == 0 ? firstB : 2 + v, B, k * COLS + v * LANES);
             }
             if (k % 2 == 0) {
                 code.prfm(Prefetch.PLDL1KEEP, A, AHEAD_BYTES + k * A_STEP);
+                code.prfm(Prefetch.PLDL1KEEP, B, PANEL_AHEAD_BYTES + k * COLS * type.bytes());
             }
             for (int i = 0; i < rows / LANES; i++) {
                 for (int v = 0; v < vectors; v++) {
@@ -194,7 +204,7 @@ final class A64Tiles {
             }
         }
         code.addImm(A, A, step * A_STEP);
-        code.addImm(B, B, step * B_STEP);
+        code.addImm(B, B, step * COLS * type.bytes());
         code.subsImm(COUNT, COUNT, 1);
         code.b(Condition.NE, again);
         code.place(done);
@@ -204,8 +214,64 @@ final class A64Tiles {
         return FIRST_SUM + row * (COLS / LANES) + vector;
     }
 
+    /** Loads four elements, the first of which is number {@code element}, as fp32. */
+    void loadVector(DType type, int to, int base, int element) {
+        if (type == DType.FP32) {
+            code.ldrQ(to, base, element * Float.BYTES);
+        } else {
+            code.ldrD(to, base, element * Short.BYTES);
+            if (type == DType.FP16) {
+                code.fcvtl(to, to);
+            } else {
+                code.shll16(to, to);
+            }
+        }
+    }
+
+    @Override
+    public int widen(DType type) {
+        code.align(64);
+        final int start = code.position();
+        final int arguments = 3;
+        final int target = 2;
+        final int offset = 4;
+        final int left = 5;
+        code.ldrX(offset, arguments, Name.A_FROM.offset());
+        code.add(A, A, offset, 0);
+        code.ldrX(offset, arguments, Name.C_FROM.offset());
+        code.add(target, target, offset, 0);
+        code.ldrX(left, arguments, Name.DEPTH.offset());
+        Label done = new Label();
+        code.cbz(left, done);
+        Label again = code.label();
+        code.prfm(Prefetch.PLDL1KEEP, A, PANEL_AHEAD_BYTES);
+        for (int v = 0; v < COLS / LANES; v++) {
+            loadVector(type, v, A, v * LANES);
+            code.strQ(v, target, v * VECTOR_BYTES);
+        }
+        code.addImm(A, A, COLS * type.bytes());
+        code.addImm(target, target, B_STEP);
+        code.subsImm(left, left, 1);
+        code.b(Condition.NE, again);
+        code.place(done);
+        code.ret();
+        return start;
+    }
+
+    /** As many as leave registers for a vector of each row and for B. */
+    @Override
+    public int rowsInPlace(int vectors) {
+        return vectors < COLS / LANES ? 8 : 4;
+    }
+
+    @Override
+    public int sumInPlace(DType type, int vectors) {
+        return new A64FewColumns(this, code).sum(type, rowsInPlace(vectors), vectors);
+    }
+
     /** Transposes four columns of four rows at a time. */
-    private int pack(DType type) {
+    @Override
+    public int pack(DType type) {
         code.align(64);
         final int start = code.position();
         int arguments = 3;
@@ -278,7 +344,7 @@ final class A64Tiles {
         return start;
     }
 
-    private void loadFour(DType type, int to, int from) {
+    void loadFour(DType type, int to, int from) {
         switch (type) {
             case FP32 -> code.ldrQPost(to, from, VECTOR_BYTES);
             case FP16 -> {
@@ -293,7 +359,7 @@ final class A64Tiles {
         }
     }
 
-    private void loadOne(DType type, int to, int from) {
+    void loadOne(DType type, int to, int from) {
         switch (type) {
             case FP32 -> code.ldrSPost(to, from, Float.BYTES);
             case FP16 -> {

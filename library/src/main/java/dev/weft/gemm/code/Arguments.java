@@ -11,7 +11,7 @@ import java.lang.foreign.MemorySegment;
 public final class Arguments {
 
     /** Bytes of memory that they need. */
-    public static final long BYTES = 8 * Long.BYTES;
+    public static final long BYTES = 16 * Long.BYTES;
 
     private final long[] values = new long[Name.values().length];
     private final MemorySegment memory;
@@ -28,10 +28,12 @@ public final class Arguments {
         /** The pitch of rows of C, or of A in a pack. */
         PITCH,
         RESUME,
-        /** Tiles, or rows of A in a pack. */
+        /** Tiles, or rows of A in a pack or in place. */
         COUNT,
         /** Panels of B that follow each other. */
-        PANELS;
+        PANELS,
+        /** The pitch of rows of A that are read in place. */
+        A_PITCH;
 
         int offset() {
             return ordinal() * Long.BYTES;

@@ -1,23 +1,20 @@
 package dev.weft.gemm.code;
 
 import static java.lang.foreign.ValueLayout.ADDRESS;
-import static java.lang.foreign.ValueLayout.JAVA_FLOAT;
 
 import dev.weft.ffi.ExecutableMemory;
 import dev.weft.ffi.Processor;
 import dev.weft.ffi.TileRegisters;
 import dev.weft.gemm.code.Arguments.Name;
 import dev.weft.tensor.DType;
-import dev.weft.tensor.Matrix;
-import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandle;
+import java.util.Arrays;
 import java.util.EnumMap;
 import java.util.Map;
-import java.util.function.IntBinaryOperator;
-import java.util.function.ToIntFunction;
+import java.util.stream.IntStream;
 
 /**
  * The innermost loops of a product in machine code for one kind of processor. Calls check that the
@@ -38,15 +35,37 @@ public final class TileCode implements Tiles {
     private final Written written;
     private final int rows;
     private final int cols;
-    private final MemorySegment[][] sums;
+    private final Map<DType, MemorySegment[][]> sums = new EnumMap<>(DType.class);
     private final Map<DType, MemorySegment> packs = new EnumMap<>(DType.class);
+    private final Map<DType, MemorySegment> widens = new EnumMap<>(DType.class);
+    private final Map<DType, MemorySegment[]> inPlace = new EnumMap<>(DType.class);
+
+    /** Writes functions one after the other, and returns where each begins. */
+    interface Writer {
+
+        /** A sum with panels of a type, for a part of a tile in steps. */
+        int sum(DType panels, int rowSteps, int colSteps);
+
+        int pack(DType a);
+
+        int widen(DType panel);
+
+        /** A sum of {@link #rowsInPlace} of A where they are, with a part of a panel of fp32. */
+        int sumInPlace(DType a, int colSteps);
+
+        int rowsInPlace(int colSteps);
+    }
 
     /**
      * What a generator has written, and where in it each function begins.
      *
-     * @param type the type of packed tiles and panels
+     * @param type the type of packed tiles, and of panels that are not {@link Tiles#keeps kept}
      * @param depth see {@link Tiles#depth}
-     * @param sums for each number of row steps, and column steps, that are wanted
+     * @param sums by the type of panels, for each number of row steps, and column steps, that are
+     *     wanted
+     * @param widens by the type of panels
+     * @param inPlace by the type of A, for each number of column steps
+     * @param rowsInPlace for each number of column steps
      */
     record Written(
             String name,
@@ -57,15 +76,13 @@ public final class TileCode implements Tiles {
             int colStep,
             int depth,
             byte[] code,
-            int[][] sums,
-            Map<DType, Integer> packs) {
+            Map<DType, int[][]> sums,
+            Map<DType, Integer> packs,
+            Map<DType, Integer> widens,
+            Map<DType, int[]> inPlace,
+            int[] rowsInPlace) {
 
-        /**
-         * Writes a sum for each part of a tile in steps, and a pack for each type.
-         *
-         * @param sum writes one for a number of row steps and column steps
-         * @param pack writes one
-         */
+        /** Writes all functions, for tiles and panels of fp32, and panels of 16 bits. */
         static Written of(
                 String name,
                 int rows,
@@ -74,17 +91,30 @@ public final class TileCode implements Tiles {
                 int colStep,
                 int depth,
                 Assembler code,
-                IntBinaryOperator sum,
-                ToIntFunction<DType> pack) {
-            int[][] sums = new int[rows / rowStep][cols / colStep];
-            for (int i = 0; i < sums.length; i++) {
-                for (int j = 0; j < sums[i].length; j++) {
-                    sums[i][j] = sum.applyAsInt(i + 1, j + 1);
-                }
-            }
+                Writer writer) {
+            Map<DType, int[][]> sums = new EnumMap<>(DType.class);
             Map<DType, Integer> packs = new EnumMap<>(DType.class);
+            Map<DType, Integer> widens = new EnumMap<>(DType.class);
+            Map<DType, int[]> inPlace = new EnumMap<>(DType.class);
+            IntStream colSteps = IntStream.rangeClosed(1, cols / colStep);
+            int[] rowsInPlace = colSteps.map(writer::rowsInPlace).toArray();
             for (DType type : DType.UNSCALED) {
-                packs.put(type, pack.applyAsInt(type));
+                int[][] ofType = new int[rows / rowStep][cols / colStep];
+                for (int i = 0; i < ofType.length; i++) {
+                    for (int j = 0; j < ofType[i].length; j++) {
+                        ofType[i][j] = writer.sum(type, i + 1, j + 1);
+                    }
+                }
+                sums.put(type, ofType);
+                packs.put(type, writer.pack(type));
+                inPlace.put(
+                        type,
+                        IntStream.rangeClosed(1, cols / colStep)
+                                .map(steps -> writer.sumInPlace(type, steps))
+                                .toArray());
+                if (type != DType.FP32) {
+                    widens.put(type, writer.widen(type));
+                }
             }
             return new Written(
                     name,
@@ -96,92 +126,41 @@ public final class TileCode implements Tiles {
                     depth,
                     code.code(),
                     sums,
-                    packs);
+                    packs,
+                    widens,
+                    inPlace,
+                    rowsInPlace);
         }
     }
 
-    TileCode(Written written) {
+    private TileCode(Written written) {
         this.written = written;
         ExecutableMemory memory = ExecutableMemory.of(written.code);
         rows = written.rows;
         cols = written.cols;
-        sums = new MemorySegment[written.sums.length][];
-        for (int i = 0; i < sums.length; i++) {
-            sums[i] = new MemorySegment[written.sums[i].length];
-            for (int j = 0; j < sums[i].length; j++) {
-                sums[i][j] = memory.entry(written.sums[i][j]);
-            }
-        }
+        written.sums.forEach(
+                (type, entries) ->
+                        sums.put(
+                                type,
+                                Arrays.stream(entries)
+                                        .map(row -> entries(memory, row))
+                                        .toArray(MemorySegment[][]::new)));
         written.packs.forEach((type, offset) -> packs.put(type, memory.entry(offset)));
-        for (DType type : packs.keySet()) {
-            checkSmallProduct(type);
-        }
+        written.widens.forEach((type, offset) -> widens.put(type, memory.entry(offset)));
+        written.inPlace.forEach((type, offsets) -> inPlace.put(type, entries(memory, offsets)));
     }
 
-    /**
-     * Multiplies two small tiles, in two calls along k, and checks the results. A first call takes
-     * Java some milliseconds, which then do not count towards a product. Code that a machine does
-     * not execute correctly is detected before a result depends on it. Elements are whole numbers
-     * that every type holds, and their sums are exact in any order.
-     */
-    private void checkSmallProduct(DType typeA) {
-        int depth = Tiles.BF16_STEP + 7;
-        int tail = 5;
-        try (Arena arena = Arena.ofConfined()) {
-            Matrix a = Matrix.allocate(arena, typeA, 2L * rows - 1, depth + tail);
-            MemorySegment panel = arena.allocate(2 * panelBytes(depth), 64);
-            for (int k = 0; k < depth + tail; k++) {
-                for (int row = 0; row < a.rows(); row++) {
-                    a.set(row, k, row + k);
-                }
-                int first = k < depth ? 0 : depth;
-                long from = first == 0 ? 0 : panelBytes(depth);
-                for (int col = 0; col < cols; col++) {
-                    float value = col - 2 * k;
-                    long at = from + Tiles.inPanel(type(), cols, k - first, col);
-                    type().write(panel, at, value);
-                }
-            }
-            MemorySegment packed = arena.allocate(2 * tileBytes(depth), 64);
-            MemorySegment found = arena.allocate(2L * rows * cols * Float.BYTES, 64);
-            Arguments arguments = new Arguments(arena.allocate(Arguments.BYTES, 8));
-            multiplySmall(a, 0, depth, packed, panel, 0, found, arguments);
-            multiplySmall(a, depth, tail, packed, panel, panelBytes(depth), found, arguments);
-            for (int row = 0; row < 2 * rows; row++) {
-                for (int col = 0; col < cols; col++) {
-                    float expected = 0;
-                    for (int k = 0; k < depth + tail; k++) {
-                        expected += (Math.min(row, 2 * rows - 2) + k) * (col - 2 * k);
-                    }
-                    float sum = found.getAtIndex(JAVA_FLOAT, (long) row * cols + col);
-                    if (sum != expected) {
-                        throw new IllegalStateException(
-                                "machine code for %s gave %s for %s at row %s, column %s of tiles"
-                                        .formatted(name(), sum, expected, row, col));
-                    }
-                }
-            }
+    /** Code that has multiplied small tiles rightly. */
+    private static TileCode checked(Written written) {
+        TileCode code = new TileCode(written);
+        for (DType type : code.packs.keySet()) {
+            new SmallProduct(code, type).check();
         }
+        return code;
     }
 
-    /** Multiplies two tiles, of which the second lacks a row, from column {@code k} of A on. */
-    private void multiplySmall(
-            Matrix a,
-            int k,
-            int depth,
-            MemorySegment packed,
-            MemorySegment panel,
-            long panelFrom,
-            MemorySegment sums,
-            Arguments arguments) {
-        long aPitch = a.rowPitch() * a.dtype().bytes();
-        for (int tile = 0; tile < 2; tile++) {
-            long from = a.offset((long) tile * rows, k);
-            long to = tile * tileBytes(depth);
-            pack(a.dtype(), a.data(), from, aPitch, rows - tile, depth, packed, to, arguments);
-        }
-        long pitch = (long) cols * Float.BYTES;
-        sum(k > 0, packed, 0, 2, rows, depth, panel, panelFrom, cols, sums, 0, pitch, arguments);
+    private static MemorySegment[] entries(ExecutableMemory memory, int[] offsets) {
+        return Arrays.stream(offsets).mapToObj(memory::entry).toArray(MemorySegment[]::new);
     }
 
     /**
@@ -192,7 +171,7 @@ public final class TileCode implements Tiles {
      */
     public static TileCode forThisMachine() {
         String kind = Processor.here().kind(System.getProperty("weft.gemm.code"));
-        return new TileCode(
+        return checked(
                 switch (kind) {
                     case "avx512" -> X86Tiles.write(512);
                     case "avx2" -> X86Tiles.write(256);
@@ -218,7 +197,7 @@ public final class TileCode implements Tiles {
                         reason -> {
                             throw new IllegalStateException("no AMX: " + reason);
                         });
-        return new TileCode(X86AmxTiles.write());
+        return checked(X86AmxTiles.write());
     }
 
     @Override
@@ -285,6 +264,7 @@ public final class TileCode implements Tiles {
             int tileCount,
             int rowCount,
             int depth,
+            DType panelType,
             MemorySegment panels,
             long bFrom,
             int colCount,
@@ -292,6 +272,11 @@ public final class TileCode implements Tiles {
             long sumsFrom,
             long pitch,
             Arguments arguments) {
+        MemorySegment[][] functions = this.sums.get(panelType);
+        if (functions == null) {
+            throw new IllegalArgumentException(
+                    "engine %s sums no panels of %s".formatted(name(), panelType.label()));
+        }
         if (tileCount > 1 && rowCount < rows) {
             throw new IllegalArgumentException(
                     "%s rows of %s tiles: expected all %s, or one tile"
@@ -309,8 +294,9 @@ public final class TileCode implements Tiles {
         long rowsWritten = (long) (tileCount - 1) * rows + (long) rowSteps * written.rowStep;
         long rowBytes =
                 ((panelCount - 1L) * cols + (long) colSteps * written.colStep) * Float.BYTES;
+        long panelBytes = panelBytes(panelType, depth);
         check(packed, aFrom, tileBytes(depth), tileCount, tileBytes(depth));
-        check(panels, bFrom, panelBytes(depth), panelCount, panelBytes(depth));
+        check(panels, bFrom, panelBytes, panelCount, panelBytes);
         checkTarget(sums, sumsFrom, pitch, rowsWritten, rowBytes);
         arguments.set(Name.A_FROM, aFrom);
         arguments.set(Name.B_FROM, bFrom);
@@ -320,7 +306,84 @@ public final class TileCode implements Tiles {
         arguments.set(Name.RESUME, resume ? 1 : 0);
         arguments.set(Name.COUNT, tileCount);
         arguments.set(Name.PANELS, panelCount);
-        call(this.sums[rowSteps - 1][colSteps - 1], packed, panels, sums, arguments);
+        call(functions[rowSteps - 1][colSteps - 1], packed, panels, sums, arguments);
+    }
+
+    @Override
+    public boolean keeps(DType type) {
+        return widens.containsKey(type);
+    }
+
+    @Override
+    public void widen(
+            DType type,
+            MemorySegment panels,
+            long from,
+            int depth,
+            MemorySegment to,
+            Arguments arguments) {
+        MemorySegment function = widens.get(type);
+        if (function == null) {
+            throw new IllegalArgumentException(
+                    "engine %s keeps no panels of %s".formatted(name(), type.label()));
+        }
+        check(panels, from, 0, 1, panelBytes(type, depth));
+        checkTarget(to, 0, 0, 1, panelBytes(DType.FP32, depth));
+        arguments.set(Name.A_FROM, from);
+        arguments.set(Name.C_FROM, 0);
+        arguments.set(Name.DEPTH, depth);
+        call(function, panels, to, to, arguments);
+    }
+
+    @Override
+    public int rowsInPlace(int colCount) {
+        return inPlace.isEmpty()
+                ? 0
+                : written.rowsInPlace[Math.ceilDiv(colCount, written.colStep) - 1];
+    }
+
+    @Override
+    public void sumInPlace(
+            boolean resume,
+            DType typeA,
+            MemorySegment a,
+            long aFrom,
+            long aPitch,
+            int rowCount,
+            int depth,
+            MemorySegment panels,
+            long bFrom,
+            int colCount,
+            MemorySegment sums,
+            long sumsFrom,
+            long pitch,
+            Arguments arguments) {
+        MemorySegment[] functions = inPlace.get(typeA);
+        if (functions == null) {
+            throw new IllegalArgumentException(
+                    "engine %s sums no %s in place".formatted(name(), typeA.label()));
+        }
+        if (depth < LEAST_DEPTH_IN_PLACE) {
+            throw new IllegalArgumentException(
+                    "depth %s: expected %s or more".formatted(depth, LEAST_DEPTH_IN_PLACE));
+        }
+        requireUpTo(cols, colCount, "columns");
+        int colSteps = Math.ceilDiv(colCount, written.colStep);
+        long rowBytes = (long) colSteps * written.colStep * Float.BYTES;
+        long quantum = rowsInPlace(colCount);
+        long panelBytes = panelBytes(DType.FP32, depth);
+        check(a, aFrom, aPitch, rowCount, (long) depth * typeA.bytes());
+        check(panels, bFrom, panelBytes, 1, panelBytes);
+        checkTarget(sums, sumsFrom, pitch, Math.ceilDiv(rowCount, quantum) * quantum, rowBytes);
+        arguments.set(Name.A_FROM, aFrom);
+        arguments.set(Name.A_PITCH, aPitch);
+        arguments.set(Name.B_FROM, bFrom);
+        arguments.set(Name.C_FROM, sumsFrom);
+        arguments.set(Name.DEPTH, depth);
+        arguments.set(Name.PITCH, pitch);
+        arguments.set(Name.RESUME, resume ? 1 : 0);
+        arguments.set(Name.COUNT, rowCount);
+        call(functions[colSteps - 1], a, panels, sums, arguments);
     }
 
     private static void requireUpTo(int most, int count, String what) {
@@ -338,8 +401,7 @@ public final class TileCode implements Tiles {
         check(memory, from, pitch, count, rowBytes);
     }
 
-    private static void check(
-            MemorySegment memory, long from, long pitch, long count, long rowBytes) {
+    static void check(MemorySegment memory, long from, long pitch, long count, long rowBytes) {
         if (!memory.isNative()) {
             throw new IllegalArgumentException("memory on the heap: expected memory off it");
         }

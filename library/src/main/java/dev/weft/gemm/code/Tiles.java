@@ -5,11 +5,12 @@ import java.lang.foreign.MemorySegment;
 
 /**
  * The innermost loops of a product: {@link #pack} puts rows of A into the order in which {@link
- * #sum} reads them, and {@link #sum} multiplies them with a panel of B. Stateless and thread-safe.
+ * #sum} reads them, and {@link #sum} multiplies them with a panel of B. {@link #sumInPlace}
+ * multiplies rows where they are, if there is only one panel. Stateless and thread-safe.
  *
  * <p>If the {@link #type} is fp32, a packed tile holds, for each k, one element of each of its
- * {@link #rows}, and a panel of B one of each of its {@link #cols}. If it is bf16, both have steps
- * of {@link #BF16_STEP} along k, padded with zeros:
+ * {@link #rows}, and a panel of B one of each of its {@link #cols}, of fp32 or of 16 bits. If it is
+ * bf16, both have steps of {@link #BF16_STEP} along k, in pairs, padded with zeros:
  *
  * <pre>
  * step of a packed tile: row 0: k = 0 .. 31
@@ -51,26 +52,39 @@ public interface Tiles {
         return 512;
     }
 
-    /** Bytes of a panel. */
-    default long panelBytes(int depth) {
-        return cols() * paddedDepth(type(), depth) * type().bytes();
+    /** Whether packed tiles and panels have pairs of k side by side. */
+    default boolean pairs() {
+        return type() == DType.BF16;
+    }
+
+    /**
+     * Whether a panel may hold elements of this type of 16 bits, which are widened when they are
+     * used.
+     */
+    default boolean keeps(DType type) {
+        return false;
+    }
+
+    /** Bytes of a panel whose elements have this type. */
+    default long panelBytes(DType type, int depth) {
+        return cols() * paddedDepth(pairs(), depth) * type.bytes();
     }
 
     /** Bytes of a packed tile. */
     default long tileBytes(int depth) {
-        return rows() * paddedDepth(type(), depth) * type().bytes();
+        return rows() * paddedDepth(pairs(), depth) * type().bytes();
     }
 
     /** {@code depth} padded as in panels and packed tiles. */
-    static long paddedDepth(DType type, long depth) {
-        long step = type == DType.BF16 ? BF16_STEP : 1;
+    static long paddedDepth(boolean pairs, long depth) {
+        long step = pairs ? BF16_STEP : 1;
         return Math.multiplyExact(Math.ceilDiv(depth, step), step);
     }
 
     /** The offset of an element in a panel of {@code cols} columns. */
-    static long inPanel(DType type, int cols, long k, long col) {
-        if (type == DType.FP32) {
-            return (k * cols + col) * Float.BYTES;
+    static long inPanel(DType type, boolean pairs, int cols, long k, long col) {
+        if (!pairs) {
+            return (k * cols + col) * type.bytes();
         }
         long step = k / BF16_STEP * cols + col / BF16_COLS * BF16_COLS;
         long pair = k % BF16_STEP / 2 * BF16_COLS + col % BF16_COLS;
@@ -112,6 +126,7 @@ public interface Tiles {
      *     written too
      * @param colCount columns that are wanted; those up to the next step are written too. It may
      *     cover several whole panels that follow each other
+     * @param panelType the type of elements of panels
      * @param sumsFrom the offset of the first tile's first element in {@code sums}
      * @param pitch bytes from a row of {@code sums} to the next
      * @param arguments of the calling thread
@@ -123,6 +138,7 @@ public interface Tiles {
             int tileCount,
             int rowCount,
             int depth,
+            DType panelType,
             MemorySegment panels,
             long bFrom,
             int colCount,
@@ -130,4 +146,56 @@ public interface Tiles {
             long sumsFrom,
             long pitch,
             Arguments arguments);
+
+    /**
+     * Widens a panel of a type that is {@link #keeps kept}.
+     *
+     * @param to where the panel of fp32 begins
+     */
+    default void widen(
+            DType type,
+            MemorySegment panels,
+            long from,
+            int depth,
+            MemorySegment to,
+            Arguments arguments) {
+        throw new UnsupportedOperationException(
+                "engine %s keeps no panels of %s".formatted(name(), type.label()));
+    }
+
+    /** The least depth of {@link #sumInPlace}. */
+    int LEAST_DEPTH_IN_PLACE = 16;
+
+    /** Rows that {@link #sumInPlace} takes at a time for so many columns; 0 if it cannot. */
+    default int rowsInPlace(int colCount) {
+        return 0;
+    }
+
+    /**
+     * Sums rows of A where they are with one panel of fp32: the same sums as of packed tiles.
+     *
+     * @param a off the heap, the first element at byte {@code aFrom}, rows {@code aPitch} bytes
+     *     apart
+     * @param rowCount rows that are wanted; others up to the next multiple of {@link #rowsInPlace}
+     *     are written, too
+     * @param depth at least {@link #LEAST_DEPTH_IN_PLACE}
+     * @param colCount columns that are wanted; those up to the next step are written, too
+     */
+    default void sumInPlace(
+            boolean resume,
+            DType typeA,
+            MemorySegment a,
+            long aFrom,
+            long aPitch,
+            int rowCount,
+            int depth,
+            MemorySegment panels,
+            long bFrom,
+            int colCount,
+            MemorySegment sums,
+            long sumsFrom,
+            long pitch,
+            Arguments arguments) {
+        throw new UnsupportedOperationException("engine %s packs A".formatted(name()));
+    }
 }

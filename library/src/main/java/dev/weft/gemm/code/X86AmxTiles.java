@@ -74,8 +74,11 @@ final class X86AmxTiles {
                 COLS,
                 BEST_DEPTH,
                 tiles.code.code(),
-                new int[][] {{sum}},
-                Map.of(DType.BF16, pack));
+                Map.of(DType.BF16, new int[][] {{sum}}),
+                Map.of(DType.BF16, pack),
+                Map.of(),
+                Map.of(),
+                new int[0]);
     }
 
     private int sum() {

@@ -21,6 +21,10 @@ final class X86Assembler extends Assembler {
     public static final int R9 = 9;
     public static final int R10 = 10;
     public static final int R11 = 11;
+    public static final int R12 = 12;
+    public static final int R13 = 13;
+    public static final int R14 = 14;
+    public static final int R15 = 15;
 
     /** When a branch is taken; the number is the condition's in the instruction. */
     public enum Condition {
@@ -52,6 +56,7 @@ final class X86Assembler extends Assembler {
     private static final int WORDS = 1 << 7;
     private static final int TILE_CONFIG = 0x49;
     private static final int TILE_MEMORY = 0x4B;
+    private static final int VECTOR = 64;
 
     private final boolean wide;
 
@@ -67,16 +72,33 @@ final class X86Assembler extends Assembler {
     // Vectors.
 
     public void vmovups(int d, int base, int offset) {
-        vectorMemory(MAP_0F, NONE, 0x10, d, 0, base, offset, false);
+        vectorMemory(MAP_0F, NONE, 0x10, d, base, offset, VECTOR);
     }
 
     public void vmovupsStore(int base, int offset, int s) {
-        vectorMemory(MAP_0F, NONE, 0x11, s, 0, base, offset, false);
+        vectorMemory(MAP_0F, NONE, 0x11, s, base, offset, VECTOR);
     }
 
     /** d = the float in memory, in every lane. */
     public void vbroadcastss(int d, int base, int offset) {
-        vectorMemory(MAP_0F38, P66, 0x18, d, 0, base, offset, true);
+        vectorMemory(MAP_0F38, P66, 0x18, d, base, offset, Float.BYTES);
+    }
+
+    /** d = as many fp16 in memory as there are lanes, as floats. */
+    public void vcvtph2ps(int d, int base, int offset) {
+        vectorMemory(MAP_0F38, P66, 0x13, d, base, offset, VECTOR / 2);
+    }
+
+    /** d = as many 16-bit values in memory as there are lanes, each in the lower half of one. */
+    public void vpmovzxwd(int d, int base, int offset) {
+        vectorMemory(MAP_0F38, P66, 0x33, d, base, offset, VECTOR / 2);
+    }
+
+    /** d = s with each lane shifted to the left. */
+    public void vpslld(int d, int s, int bits) {
+        int operation = 6;
+        vectorRegisters(MAP_0F, P66, 0x72, operation, d, s);
+        put(inRange("bits", bits, 0, 31));
     }
 
     /** d += n x m, lane by lane, each rounded once. */
@@ -86,12 +108,7 @@ final class X86Assembler extends Assembler {
 
     /** d += n x the one float in memory; 512 bits only. */
     public void vfmadd231psBroadcast(int d, int n, int base, int offset) {
-        if (!wide) {
-            throw new IllegalArgumentException("vectors of 256 bits broadcast no operand");
-        }
-        evex(MAP_0F38, P66, vector(d), vector(n), general(base) >> 3, 0, BROADCAST);
-        put(FMADD231);
-        memory(d, base, offset, Float.BYTES);
+        broadcastOperand(MAP_0F38, P66, FMADD231, d, n, base, offset);
     }
 
     /** d = +0 in every lane. */
@@ -107,6 +124,94 @@ final class X86Assembler extends Assembler {
     public void vzeroupper() {
         vex(MAP_0F, NONE, 0, 0, 0, false);
         put(0x77);
+    }
+
+    // Whole numbers in vectors: methods named by bytes or words treat their vectors as such.
+
+    /** d += for each lane the four unsigned bytes of n x the four signed ones in memory. */
+    public void vpdpbusdBroadcast(int d, int n, int base, int offset) {
+        broadcastOperand(MAP_0F38, P66, 0x50, d, n, base, offset);
+    }
+
+    /** d = n x the one float in memory; 512 bits only. */
+    public void vmulpsBroadcast(int d, int n, int base, int offset) {
+        broadcastOperand(MAP_0F, NONE, 0x59, d, n, base, offset);
+    }
+
+    /** d = the 32 bits in memory, in every lane. */
+    public void vpbroadcastd(int d, int base, int offset) {
+        vectorMemory(MAP_0F38, P66, 0x58, d, base, offset, Float.BYTES);
+    }
+
+    public void vmulps(int d, int n, int m) {
+        vectorRegisters(MAP_0F, NONE, 0x59, d, n, m);
+    }
+
+    /** d = the whole numbers of s as floats. */
+    public void vcvtdq2ps(int d, int s) {
+        vectorRegisters(MAP_0F, NONE, 0x5B, d, 0, s);
+    }
+
+    /** d = an unsigned byte in memory for each lane. */
+    public void vpmovzxbd(int d, int base, int offset) {
+        vectorMemory(MAP_0F38, P66, 0x31, d, base, offset, VECTOR / 4);
+    }
+
+    /** d = n and m, bit by bit. */
+    public void vpand(int d, int n, int m) {
+        vectorRegisters(MAP_0F, P66, 0xDB, d, n, m);
+    }
+
+    /** d = s with each lane of 32 bits shifted to the right. */
+    public void vpsrld(int d, int s, int bits) {
+        int operation = 2;
+        vectorRegisters(MAP_0F, P66, 0x72, operation, d, s);
+        put(inRange("bits", bits, 0, 31));
+    }
+
+    public void vpaddd(int d, int n, int m) {
+        only256(MAP_0F, 0xFE, d, n, m);
+    }
+
+    public void vpaddw(int d, int n, int m) {
+        only256(MAP_0F, 0xFD, d, n, m);
+    }
+
+    /** d = the magnitudes of the bytes of s. */
+    public void vpabsb(int d, int s) {
+        only256(MAP_0F38, 0x1C, d, 0, s);
+    }
+
+    /** d = the bytes of n with the signs of those of m, 0 where those are 0. */
+    public void vpsignb(int d, int n, int m) {
+        only256(MAP_0F38, 0x08, d, n, m);
+    }
+
+    /** d = for each word the two unsigned bytes of n x the two signed ones of m, saturated. */
+    public void vpmaddubsw(int d, int n, int m) {
+        only256(MAP_0F38, 0x04, d, n, m);
+    }
+
+    /** d = for each lane the two signed words of n x those of m. */
+    public void vpmaddwd(int d, int n, int m) {
+        only256(MAP_0F, 0xF5, d, n, m);
+    }
+
+    private void only256(int map, int opcode, int d, int n, int m) {
+        if (wide) {
+            throw new IllegalArgumentException("only vectors of 256 bits have bytes and words");
+        }
+        vectorRegisters(map, P66, opcode, d, n, m);
+    }
+
+    private void broadcastOperand(
+            int map, int prefix, int opcode, int d, int n, int base, int offset) {
+        if (!wide) {
+            throw new IllegalArgumentException("vectors of 256 bits broadcast no operand");
+        }
+        evex(map, prefix, vector(d), vector(n), general(base) >> 3, 0, BROADCAST);
+        put(opcode);
+        memory(d, base, offset, Float.BYTES);
     }
 
     // Vectors of 128 bits.
@@ -274,8 +379,18 @@ final class X86Assembler extends Assembler {
         memory(d, base, offset, 1);
     }
 
+    public void movStore(int base, int offset, int s) {
+        rexW(s, base);
+        put(0x89);
+        memory(s, base, offset, 1);
+    }
+
     public void add(int d, int s) {
         twoRegisters(0x01, d, s);
+    }
+
+    public void sub(int d, int s) {
+        twoRegisters(0x29, d, s);
     }
 
     /** Sets the flags by d itself if both are the same. */
@@ -364,18 +479,18 @@ final class X86Assembler extends Assembler {
     // Prefixes and operands.
 
     /**
-     * @param one whether the operand is one float, else a vector: offsets of 8 bits count in them
+     * @param unit bytes of the operand with vectors of 512 bits: offsets of 8 bits count in them
      */
     private void vectorMemory(
-            int map, int prefix, int opcode, int d, int n, int base, int offset, boolean one) {
+            int map, int prefix, int opcode, int d, int base, int offset, int unit) {
         int high = general(base) >> 3;
         if (wide) {
-            evex(map, prefix, vector(d), vector(n), high, 0, 0);
+            evex(map, prefix, vector(d), 0, high, 0, 0);
         } else {
-            vex(map, prefix, vector(d), vector(n), high, true);
+            vex(map, prefix, vector(d), 0, high, true);
         }
         put(opcode);
-        memory(d, base, offset, !wide ? 1 : one ? Float.BYTES : 64);
+        memory(d, base, offset, wide ? unit : 1);
     }
 
     private void vectorRegisters(int map, int prefix, int opcode, int d, int n, int m) {

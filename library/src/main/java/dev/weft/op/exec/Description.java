@@ -27,6 +27,7 @@ import java.util.EnumSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.stream.IntStream;
 
 /**
  * What a caller wants from an operator, on CPUs or GPUs. It is the same on all ranks, except for B.
@@ -82,10 +83,31 @@ public record Description(
         }
     }
 
+    /**
+     * How many times fewer rows the next plan is for: with chunks that fit its rows, a call that
+     * has a quarter of a plan's rows is as fast as one that has all.
+     */
+    private static final long FEWER = 4;
+
     public Description {
         Set<Feature> all = EnumSet.noneOf(Feature.class);
         all.addAll(features);
         features = Collections.unmodifiableSet(all);
+    }
+
+    /** What the next plan of fewer rows is for on CPUs. */
+    public static Shards fewerRows(Shards shards) {
+        return fewerRows(shards, FEWER);
+    }
+
+    /**
+     * @param times how many times fewer rows of each rank
+     */
+    public static Shards fewerRows(Shards shards, long times) {
+        return Shards.of(
+                IntStream.range(0, shards.ranks())
+                        .mapToLong(rank -> Math.ceilDiv(shards.rows(rank), times))
+                        .toArray());
     }
 
     /** The same for fewer rows, cut anew. */

@@ -13,9 +13,26 @@ import java.util.stream.Collectors;
  * @param biases the bias of each product; empty if no step adds one
  * @param residuals gives the residual when a call starts; null if no step adds one
  * @param cols the columns of the residual
+ * @param norm what the last step normalizes by; null if it is not a norm
  */
 public record EpilogueSteps(
-        String text, List<Kind> kinds, List<float[]> biases, Supplier<?> residuals, long cols) {
+        String text,
+        List<Kind> kinds,
+        List<float[]> biases,
+        Supplier<?> residuals,
+        long cols,
+        Norm norm) {
+
+    /** No steps. */
+    public static final EpilogueSteps NONE =
+            new EpilogueSteps("", List.of(), List.of(), null, 0, null);
+
+    /**
+     * The operands of a norm.
+     *
+     * @param bias null for the root mean square
+     */
+    public record Norm(float[] weight, float[] bias, double epsilon) {}
 
     /** The kind of a step. Kernels identify steps by their numbers. */
     public enum Kind {
@@ -25,7 +42,9 @@ public record EpilogueSteps(
         GELU_TANH("gelu-tanh"),
         SILU("silu"),
         SWIGLU("swiglu"),
-        RESIDUAL("residual");
+        RESIDUAL("residual"),
+        RMS_NORM("rmsnorm"),
+        LAYER_NORM("layernorm");
 
         private final String text;
 
@@ -38,9 +57,14 @@ public record EpilogueSteps(
             return text;
         }
 
-        /** From 1 to at most 7. */
+        /** From 1 to at most 9. */
         public int number() {
             return ordinal() + 1;
+        }
+
+        /** Whether it needs whole rows, so that it is the last step. */
+        public boolean isNorm() {
+            return this == RMS_NORM || this == LAYER_NORM;
         }
     }
 
@@ -58,6 +82,9 @@ public record EpilogueSteps(
         agreement.on(
                 "the epilogue (digits: %s)".formatted(digits),
                 kinds.stream().mapToLong(Kind::number).reduce(0, (n, digit) -> 10 * n + digit));
+        agreement.on(
+                "the norm's epsilon (as the bits of a float64)",
+                norm == null ? 0 : Double.doubleToLongBits(norm.epsilon()));
     }
 
     /** The error for an operand that does not fit. */

@@ -10,12 +10,15 @@ import dev.weft.fabric.FabricException.CorruptSignalException;
 import dev.weft.fabric.FabricException.PeerFailedException;
 import dev.weft.fabric.transport.Ranks;
 import dev.weft.fabric.transport.Region;
+import dev.weft.plan.Shards;
 import java.time.Duration;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 class HostStepsTest {
+
+    private static final Shards ROWS = Shards.even(8, 4);
 
     @Test
     void nobodyPassesACallThatSomeoneHasNotAnnounced() {
@@ -29,7 +32,7 @@ class HostStepsTest {
                         HostSteps steps = new HostSteps(fabric, region);
                         for (int call = 1; call <= 50; call++) {
                             announced.incrementAndGet();
-                            steps.announce(call);
+                            steps.announce(call, ROWS);
                             assertTrue(announced.get() >= 4 * call, "call " + call);
                             queued.incrementAndGet();
                             steps.queued(call);
@@ -52,7 +55,8 @@ class HostStepsTest {
                         HostSteps steps = new HostSteps(fabric, region);
                         if (fabric.rank() == 0) {
                             FabricException end =
-                                    assertThrows(FabricException.class, () -> steps.announce(1));
+                                    assertThrows(
+                                            FabricException.class, () -> steps.announce(1, ROWS));
                             assertEquals(1, end.peer());
                             assertFalse(steps.awaitDrained(true));
                         }
@@ -115,7 +119,8 @@ class HostStepsTest {
                             fabric.barrier();
                         } else {
                             fabric.barrier();
-                            assertThrows(CorruptSignalException.class, () -> steps.announce(1));
+                            assertThrows(
+                                    CorruptSignalException.class, () -> steps.announce(1, ROWS));
                         }
                     }
                 });

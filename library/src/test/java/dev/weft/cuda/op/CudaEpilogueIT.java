@@ -21,6 +21,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
+import java.util.function.Supplier;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -53,6 +54,9 @@ class CudaEpilogueIT {
                 "AUTO; swiglu; FP32; 2",
                 // Another type than that of A and B.
                 "MESH_PUSH; gelu-tanh,bias; BF16; 2",
+                "MESH_PULL; bias,residual,rmsnorm; FP16; 1",
+                "RING; layernorm; FP32; 1",
+                "SEQUENTIAL; swiglu,residual,rmsnorm; FP32; 2",
             })
     void resultIsTheEpilogueOfTheProducts(Algorithm algorithm, String text, DType out, int count) {
         check(builder -> builder.algorithm(algorithm), text, out, count);
@@ -108,8 +112,7 @@ class CudaEpilogueIT {
                         try (GpuStream stream = GpuStream.create();
                                 DeviceCheck check = new DeviceCheck(gpu)) {
                             residuals.forEach(r -> there.add(DeviceProblem.upload(r, stream)));
-                            Epilogue device =
-                                    Epilogue.parse(text, () -> bias, () -> there.get(call[0] % 2));
+                            Epilogue device = epilogue(text, bias, () -> there.get(call[0] % 2));
                             fabric.barrier();
                             try (CudaAllGatherMatmul op =
                                     way.of(described(fabric, shards, bs).output(out))
@@ -121,8 +124,7 @@ class CudaEpilogueIT {
                                     check.poison(op.product(0));
                                     op.call(op.nextShard());
                                     Matrix residual = residuals.get(call[0] % 2);
-                                    Epilogue onHost =
-                                            Epilogue.parse(text, () -> bias, () -> residual);
+                                    Epilogue onHost = epilogue(text, bias, () -> residual);
                                     assertSame(onHost, text, sums, op, arena, stream);
                                     fabric.barrier();
                                 }
@@ -130,6 +132,10 @@ class CudaEpilogueIT {
                         }
                     });
         }
+    }
+
+    private static Epilogue epilogue(String text, Matrix bias, Supplier<?> residual) {
+        return Epilogue.parse(text, () -> bias, residual, () -> bias, () -> bias, 1e-5);
     }
 
     private static void assertSame(

@@ -8,10 +8,12 @@ import dev.weft.fabric.FabricException;
 import dev.weft.fabric.World;
 import dev.weft.op.AllGather;
 import dev.weft.plan.Algorithm;
+import dev.weft.plan.Reduction;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
+import java.util.List;
 
 /**
  * One rank on the first GPU, in a process of its own, for {@link CudaProcessesIT}. It prints {@code
@@ -55,6 +57,7 @@ final class CudaProcessRank {
                 java.util.Arrays.setAll(rows, r -> r == 1 ? 0 : 30 + 50L * r);
                 ring(fabric, arena, gpu, Shards.of(rows), 2, 8);
                 columns(fabric, arena, gpu);
+                sums(fabric, arena, gpu);
                 DevicePeerResultsIT.Inputs inputs =
                         DevicePeerResultsIT.Inputs.create(arena, gpu, ranks);
                 for (DevicePeerResultsIT.Way way : DevicePeerResultsIT.Way.values()) {
@@ -93,6 +96,43 @@ final class CudaProcessRank {
             }
         }
         System.out.println("right ring of " + lanes + " lanes, " + shards);
+    }
+
+    /** Operators whose peers open the same memory of a rank, at the same time and again. */
+    private static void sums(Fabric fabric, Arena arena, Gpu gpu) {
+        int ranks = fabric.size();
+        int rank = fabric.rank();
+        Shards rows = Shards.even(96L * ranks, ranks);
+        Shards kParts = Shards.even(32L * ranks, ranks);
+        SumProblem p = SumProblem.random(arena, rows, kParts, 136, DType.BF16, DType.FP32, false);
+        Matrix whole = p.product(gpu, 0, 32L * ranks, DType.FP32, arena);
+        Matrix own = p.b(p.begin(rank), p.end(rank));
+        try (CudaWeights weights = CudaWeights.copyOf(gpu, own, false)) {
+            for (int again = 0; again < 2; again++) {
+                try (CudaMatmulReduce scatter = sum(fabric, gpu, p, weights, false);
+                        CudaMatmulReduce all = sum(fabric, gpu, p, weights, true)) {
+                    for (CudaMatmulReduce op : List.of(scatter, all, scatter)) {
+                        weights.replace(own);
+                        SumProblem.callPoisoned(gpu, op, p.aOf(rank));
+                        SumProblem.assertSame(
+                                p.rowsFor(whole, rank, op == all),
+                                SumProblem.download(op.product(0), arena),
+                                "sums of weights");
+                    }
+                }
+            }
+        }
+        System.out.println("right sums of weights");
+    }
+
+    private static CudaMatmulReduce sum(
+            Fabric fabric, Gpu gpu, SumProblem p, CudaWeights weights, boolean all) {
+        return CudaMatmulReduce.on(fabric, gpu, all)
+                .a(p.rows(), p.kParts(), DType.BF16)
+                .b(weights)
+                .output(DType.FP32)
+                .algorithm(Reduction.DIRECT)
+                .prepare();
     }
 
     private static void columns(Fabric fabric, Arena arena, Gpu gpu) {

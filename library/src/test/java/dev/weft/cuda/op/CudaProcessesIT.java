@@ -18,7 +18,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Rings of two buffers, gathers, and results that peers read, between processes on one GPU. */
+/**
+ * Rings of two buffers, gathers, sums, and results that peers read, between processes on one GPU.
+ */
 @Tag("gpu")
 class CudaProcessesIT {
 
@@ -55,7 +57,7 @@ class CudaProcessesIT {
                 assertEquals(0, rank.exitCode(), () -> String.join("\n", rank.output()));
                 long right =
                         rank.output().stream().filter(line -> line.startsWith("right ")).count();
-                assertEquals(6 + DevicePeerResultsIT.Way.values().length, right);
+                assertEquals(7 + DevicePeerResultsIT.Way.values().length, right);
             }
         }
     }

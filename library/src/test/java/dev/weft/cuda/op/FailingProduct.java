@@ -2,6 +2,7 @@ package dev.weft.cuda.op;
 
 import dev.weft.cuda.GpuStream;
 import dev.weft.cuda.kernel.DeviceProduct;
+import dev.weft.cuda.kernel.RowPlaces;
 
 /**
  * A product that cannot be launched after the first time.
@@ -13,6 +14,11 @@ record FailingProduct(DeviceProduct product, int[] launches) implements DevicePr
     @Override
     public int blocks() {
         return product.blocks();
+    }
+
+    @Override
+    public void setRows(RowPlaces.Call call, GpuStream stream) {
+        product.setRows(call, stream);
     }
 
     @Override

@@ -13,6 +13,7 @@ import dev.weft.cuda.kernel.KernelCache;
 import dev.weft.cuda.kernel.KernelKey;
 import dev.weft.cuda.kernel.KernelVariants;
 import dev.weft.cuda.kernel.PinnedBuffer;
+import dev.weft.cuda.kernel.RowPlaces;
 import dev.weft.ffi.CudaModules;
 import dev.weft.tensor.DType;
 import java.lang.foreign.Arena;
@@ -88,6 +89,11 @@ final class Hold implements AutoCloseable {
             @Override
             public int blocks() {
                 return product.blocks();
+            }
+
+            @Override
+            public void setRows(RowPlaces.Call call, GpuStream stream) {
+                product.setRows(call, stream);
             }
 
             @Override

@@ -28,11 +28,20 @@ final class MpiEndChild {
         int code = 0;
         try (World world = World.mpi(Duration.ofMillis(Long.parseLong(args[1])))) {
             world.run(fabric -> run(Transport.of(fabric), args[0]));
-            System.out.println("ended well");
+            System.out.println("ended " + (args[0].equals("renewed") ? refusal(world) : "well"));
         } catch (FabricException e) {
             code = ENDED_BY_A_PEER;
         }
         System.exit(code);
+    }
+
+    private static String refusal(World world) {
+        try {
+            world.renew();
+            return "renewed";
+        } catch (UnsupportedOperationException e) {
+            return e.getMessage();
+        }
     }
 
     private static void run(Transport fabric, String what) {
@@ -44,6 +53,7 @@ final class MpiEndChild {
                 case "throws" -> throwsAmongMoves(fabric);
                 case "moves" -> movesToAll(fabric);
                 case "huge" -> movesMoreThanAnIntCounts(fabric);
+                case "renewed" -> fabric.barrier();
                 default -> throw new IllegalArgumentException(what);
             }
         } catch (FabricException e) {

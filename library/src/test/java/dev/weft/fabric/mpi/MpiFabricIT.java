@@ -47,6 +47,14 @@ class MpiFabricIT {
         MpiRanks.of(family, 4).perHost(perHost).run("ended ", MpiEndChild.class, "late", "3000");
     }
 
+    @ParameterizedTest
+    @EnumSource
+    void theWorldCannotBeRenewed(MpiFamily family) {
+        String refusal =
+                MpiRanks.of(family, 2).perHost(1).run("ended ", MpiEndChild.class, "renewed", LONG);
+        assertTrue(refusal.startsWith("ended ranks under MPI cannot meet again"), refusal);
+    }
+
     @Test
     void aRankThatLeavesThoughAwaitedIsNamed() {
         MpiRanks start = MpiRanks.of(MpiFamily.MPICH, 3).perHost(1);

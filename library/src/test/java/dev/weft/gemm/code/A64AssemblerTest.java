@@ -68,6 +68,7 @@ class A64AssemblerTest {
     /** Offsets of so many units of what is loaded. */
     private void memory(int t, int base, int units) {
         add("ldr q%d, [x%d, #%d]", a -> a.ldrQ(t, base, 16 * units), t, base, 16 * units);
+        add("ldr d%d, [x%d, #%d]", a -> a.ldrD(t, base, 8 * units), t, base, 8 * units);
         add("str q%d, [x%d, #%d]", a -> a.strQ(t, base, 16 * units), t, base, 16 * units);
         add("str s%d, [x%d, #%d]", a -> a.strS(t, base, 4 * units), t, base, 4 * units);
         int x = t % 31;

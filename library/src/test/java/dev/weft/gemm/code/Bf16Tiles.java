@@ -70,6 +70,7 @@ public final class Bf16Tiles implements Tiles {
             int tileCount,
             int rowCount,
             int depth,
+            DType panelType,
             MemorySegment panels,
             long bFrom,
             int colCount,
@@ -80,12 +81,12 @@ public final class Bf16Tiles implements Tiles {
         for (int row = 0; row < tileCount * SIZE; row++) {
             long tile = aFrom + row / SIZE * tileBytes(depth) + row % SIZE * ROW_BYTES;
             for (int col = 0; col < Math.max(SIZE, colCount); col++) {
-                long panel = bFrom + col / SIZE * panelBytes(depth);
+                long panel = bFrom + col / SIZE * panelBytes(panelType, depth);
                 long at = sumsFrom + row * pitch + col * 4L;
                 float sum = resume ? sums.get(JAVA_FLOAT_UNALIGNED, at) : 0f;
                 for (int k = 0; k < depth; k += BF16_STEP) {
                     long a = tile + k / BF16_STEP * STEP_BYTES;
-                    long b = panel + Tiles.inPanel(DType.BF16, SIZE, k, col % SIZE);
+                    long b = panel + Tiles.inPanel(panelType, true, SIZE, k, col % SIZE);
                     sum = step(sum, packed, a, panels, b);
                 }
                 sums.set(JAVA_FLOAT_UNALIGNED, at, sum);

@@ -22,7 +22,7 @@ class TileCodeTest {
         Tiles tiles = TileCode.forThisMachine();
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment packed = arena.allocate(2 * tiles.tileBytes(DEPTH));
-            MemorySegment panel = arena.allocate(tiles.panelBytes(DEPTH));
+            MemorySegment panel = arena.allocate(tiles.panelBytes(DType.FP32, DEPTH));
             MemorySegment sums = arena.allocate(2L * tiles.rows() * tiles.cols() * 4);
             MemorySegment heap = MemorySegment.ofArray(new byte[1 << 16]);
             refused(
@@ -49,6 +49,73 @@ class TileCodeTest {
         }
     }
 
+    @Test
+    void wrongMemoryInPlaceIsRefused() {
+        assumeTrue(
+                Gemms.nativeUnavailable().isEmpty(), () -> Gemms.nativeUnavailable().orElseThrow());
+        Tiles tiles = TileCode.forThisMachine();
+        int depth = Tiles.LEAST_DEPTH_IN_PLACE;
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment a = arena.allocate(depth * 4L);
+            MemorySegment panel = arena.allocate(tiles.panelBytes(DType.FP32, depth));
+            long quantum = tiles.rowsInPlace(tiles.cols());
+            MemorySegment sums = arena.allocate(quantum * tiles.cols() * 4);
+            refused("depth 15: expected 16 or more", () -> inPlace(tiles, a, 15, panel, sums));
+            refused(
+                    "1 rows of 68 bytes, 68 bytes apart, from byte 0 on: memory has 64",
+                    () -> inPlace(tiles, a, 17, panel, sums));
+            refused(
+                    "memory for results is read-only",
+                    () -> inPlace(tiles, a, depth, panel, sums.asReadOnly()));
+            MemorySegment fewRows = sums.asSlice(4);
+            refused(
+                    "%s rows of %s bytes, %s bytes apart, from byte 0 on: memory has %s"
+                            .formatted(
+                                    quantum,
+                                    tiles.cols() * 4,
+                                    tiles.cols() * 4,
+                                    fewRows.byteSize()),
+                    () -> inPlace(tiles, a, depth, panel, fewRows));
+            Arguments arguments = new Arguments(arena.allocate(Arguments.BYTES, 8));
+            refused(
+                    "engine %s keeps no panels of fp32".formatted(tiles.name()),
+                    () -> tiles.widen(DType.FP32, panel, 0, depth, panel, arguments));
+            long half = tiles.panelBytes(DType.BF16, depth);
+            refused(
+                    "1 rows of %s bytes, 0 bytes apart, from byte 0 on: memory has %s"
+                            .formatted(2 * half, half),
+                    () ->
+                            tiles.widen(
+                                    DType.BF16,
+                                    panel,
+                                    0,
+                                    depth,
+                                    panel.asSlice(0, half),
+                                    arguments));
+        }
+    }
+
+    private static void inPlace(
+            Tiles tiles, MemorySegment a, int depth, MemorySegment panel, MemorySegment sums) {
+        Arguments arguments = new Arguments(Arena.ofAuto().allocate(Arguments.BYTES, 8));
+        int cols = tiles.cols();
+        tiles.sumInPlace(
+                false,
+                DType.FP32,
+                a,
+                0,
+                depth * 4L,
+                1,
+                depth,
+                panel,
+                0,
+                cols,
+                sums,
+                0,
+                cols * 4L,
+                arguments);
+    }
+
     private static void sum(
             Tiles tiles,
             MemorySegment packed,
@@ -60,7 +127,19 @@ class TileCodeTest {
         long pitch = tiles.cols() * 4L;
         int cols = tiles.cols();
         tiles.sum(
-                false, packed, 0, tileCount, rows, DEPTH, panel, 0, cols, sums, 0, pitch,
+                false,
+                packed,
+                0,
+                tileCount,
+                rows,
+                DEPTH,
+                DType.FP32,
+                panel,
+                0,
+                cols,
+                sums,
+                0,
+                pitch,
                 arguments);
     }
 

@@ -35,9 +35,9 @@ class X86AmxTilesTest {
             return X86Interpreter::run;
         }
         assumeTrue(
-                X86Machine.unavailable("amx_bf16").isEmpty(),
-                () -> X86Machine.unavailable("amx_bf16").orElseThrow());
-        return X86Machine::run;
+                KernelMachine.X86.unavailable("amx_bf16").isEmpty(),
+                () -> KernelMachine.X86.unavailable("amx_bf16").orElseThrow());
+        return KernelMachine.X86::run;
     }
 
     @ParameterizedTest
@@ -108,7 +108,7 @@ class X86AmxTilesTest {
                 }
                 for (int col = 0; col < width; col++) {
                     long panel = B_FROM + col / TILE * steps * 2048L;
-                    long at = panel + Tiles.inPanel(DType.BF16, TILE, k, col % TILE);
+                    long at = panel + Tiles.inPanel(DType.BF16, true, TILE, k, col % TILE);
                     DType.BF16.write(MemorySegment.ofArray(b), at, right[col][k]);
                 }
             }
@@ -155,7 +155,7 @@ class X86AmxTilesTest {
             byte[] after =
                     machine.run(
                             CODE.code(),
-                            CODE.sums()[0][0],
+                            CODE.sums().get(DType.BF16)[0][0],
                             a,
                             b,
                             before.array(),
@@ -231,7 +231,7 @@ class X86AmxTilesTest {
                         () ->
                                 X86Interpreter.run(
                                         CODE.code(),
-                                        CODE.sums()[0][0],
+                                        CODE.sums().get(DType.BF16)[0][0],
                                         new byte[0],
                                         new byte[0],
                                         c,

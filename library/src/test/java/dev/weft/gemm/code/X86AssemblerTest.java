@@ -111,6 +111,10 @@ class X86AssemblerTest {
             add("vmovups %s%s, %s", a -> a.vmovupsStore(base, offset, d), size, memory, one);
             add("vbroadcastss %s, DWORD PTR %s", a -> a.vbroadcastss(n, base, offset), two, memory);
             add("vfmadd231ps %s, %s, %s", a -> a.vfmadd231ps(d, n, m), one, two, name + m);
+            String half = last == 31 ? "YMMWORD PTR " : "XMMWORD PTR ";
+            add("vcvtph2ps %s, %s%s", a -> a.vcvtph2ps(d, base, offset), one, half, memory);
+            add("vpmovzxwd %s, %s%s", a -> a.vpmovzxwd(n, base, offset), two, half, memory);
+            add("vpslld %s, %s, %d", a -> a.vpslld(d, n, offset & 31), one, two, offset & 31);
         }
     }
 
@@ -149,6 +153,7 @@ class X86AssemblerTest {
             int d = 15 - i;
             String name = NAMES[d];
             add("mov %s, QWORD PTR %s", a -> a.movLoad(d, base, offset), name, memory);
+            add("mov QWORD PTR %s, %s", a -> a.movStore(base, offset, d), memory, name);
             add("prefetcht0 BYTE PTR %s", a -> a.prefetcht0(base, offset), memory);
         }
         for (Condition condition : Condition.values()) {
@@ -164,6 +169,7 @@ class X86AssemblerTest {
         String two = NAMES[s];
         add("mov %s, %s", a -> a.mov(d, s), one, two);
         add("add %s, %s", a -> a.add(d, s), one, two);
+        add("sub %s, %s", a -> a.sub(d, s), one, two);
         add("test %s, %s", a -> a.test(d, s), one, two);
         add("add %s, %d", a -> a.addImm(d, value), one, value);
         add("sub %s, %d", a -> a.subImm(d, value), one, value);

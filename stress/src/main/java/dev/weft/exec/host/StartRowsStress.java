@@ -32,7 +32,7 @@ public class StartRowsStress {
     private static final class Words {
 
         static StartWord of(Transport fabric) {
-            return new StartWord(fabric, fabric.allocate(4096));
+            return new StartWord(fabric, fabric.allocate(4096), 1);
         }
     }
 

@@ -13,8 +13,8 @@ import java.util.SplittableRandom;
 
 /**
  * Machine code, called as an input says, with operands flush with pages that nobody may touch: sums
- * are those of the chain of multiply-adds, bit for bit, or the call is refused. With AMX elements
- * are whole numbers, whose sums are exact in any order. For one thread.
+ * are those of the chain of multiply-adds, bit for bit, packed and in place, or the call is
+ * refused. With AMX elements are whole numbers, whose sums are exact in any order. For one thread.
  */
 public final class FuzzedTiles {
 
@@ -27,6 +27,8 @@ public final class FuzzedTiles {
     private final GuardedArea areaOfPacked = new GuardedArea(AREA_BYTES);
     private final GuardedArea areaOfPanel = new GuardedArea(AREA_BYTES);
     private final GuardedArea areaOfSums = new GuardedArea(AREA_BYTES);
+    private final GuardedArea areaOfWidened = new GuardedArea(AREA_BYTES);
+    private final GuardedArea areaInPlace = new GuardedArea(AREA_BYTES);
     private final Arguments arguments =
             new Arguments(new GuardedArea(1 << 16).take(Arguments.BYTES, true));
 
@@ -63,7 +65,7 @@ public final class FuzzedTiles {
 
     /** The call that an input stands for; what it lacks is 0. */
     public void call(byte[] input) {
-        ByteBuffer numbers = ByteBuffer.wrap(Arrays.copyOf(input, 17));
+        ByteBuffer numbers = ByteBuffer.wrap(Arrays.copyOf(input, 18));
         Tiles tiles = kinds.get(upTo(numbers, kinds.size()));
         final DType any = DType.UNSCALED.get(upTo(numbers, DType.UNSCALED.size()));
         final int tileCount = 1 + upTo(numbers, MOST_TILES);
@@ -79,13 +81,22 @@ public final class FuzzedTiles {
         SplittableRandom random = new SplittableRandom(numbers.getInt());
         final int panels = 1 + upTo(numbers, 3);
         final int cols = panels == 1 ? some : panels * tiles.cols();
-        DType type = tiles.type() == DType.BF16 ? DType.BF16 : any;
-        Case one = new Case(tiles, type, tileCount, lastRows, cols, depth, resume);
+        final DType anyPanel = DType.UNSCALED.get(upTo(numbers, DType.UNSCALED.size()));
+        boolean amx = tiles.type() == DType.BF16;
+        DType type = amx ? DType.BF16 : any;
+        DType panelType = amx ? DType.BF16 : anyPanel;
+        Case one = new Case(tiles, type, panelType, tileCount, lastRows, cols, depth, resume);
         one.place(atEnd, aGap, sumGap, offset, random);
         boolean right = spoiled >= Spoiled.values().length || spoiled == 0;
         one.run(right ? Spoiled.NOTHING : Spoiled.values()[spoiled]);
         if (right) {
-            one.check();
+            one.check(tileCount == 1 ? one.rows : tileCount * tiles.rows());
+            if (tiles.rowsInPlace(1) > 0
+                    && cols <= tiles.cols()
+                    && depth >= Tiles.LEAST_DEPTH_IN_PLACE) {
+                one.sumInPlace(atEnd);
+                one.check(one.rows);
+            }
         }
     }
 
@@ -97,6 +108,7 @@ public final class FuzzedTiles {
     private final class Case {
         private final Tiles tiles;
         private final DType type;
+        private final DType panelType;
         private final int tileCount;
         private final int rows;
         private final int cols;
@@ -121,6 +133,7 @@ public final class FuzzedTiles {
         Case(
                 Tiles tiles,
                 DType type,
+                DType panelType,
                 int tileCount,
                 int lastRows,
                 int cols,
@@ -128,6 +141,7 @@ public final class FuzzedTiles {
                 boolean resume) {
             this.tiles = tiles;
             this.type = type;
+            this.panelType = panelType;
             this.tileCount = tileCount;
             this.rows = (tileCount - 1) * tiles.rows() + lastRows;
             this.cols = cols;
@@ -146,7 +160,9 @@ public final class FuzzedTiles {
             a = areaOfA.take(from + (rows - 1) * aPitch + (long) depth * type.bytes(), atEnd);
             packed = areaOfPacked.take(from + tileCount * tiles.tileBytes(depth), atEnd);
             int tileCols = tiles.cols();
-            panel = areaOfPanel.take(from + width / tileCols * tiles.panelBytes(depth), atEnd);
+            panel =
+                    areaOfPanel.take(
+                            from + width / tileCols * tiles.panelBytes(panelType, depth), atEnd);
             int written = tileCount == 1 ? tiles.rows() : before.length;
             long rowBytes = (long) width * Float.BYTES;
             sums = areaOfSums.take(from + (written - 1) * sumPitch + rowBytes, atEnd);
@@ -158,12 +174,13 @@ public final class FuzzedTiles {
                     type.write(a, at, left[row][k]);
                 }
                 for (int col = 0; col < width; col++) {
-                    right[k][col] = tiles.type().round(number(random));
+                    right[k][col] = panelType.round(number(random));
                     long at =
                             from
-                                    + col / tileCols * tiles.panelBytes(depth)
-                                    + Tiles.inPanel(tiles.type(), tileCols, k, col % tileCols);
-                    tiles.type().write(panel, at, right[k][col]);
+                                    + col / tileCols * tiles.panelBytes(panelType, depth)
+                                    + Tiles.inPanel(
+                                            panelType, tiles.pairs(), tileCols, k, col % tileCols);
+                    panelType.write(panel, at, right[k][col]);
                 }
             }
             for (int row = 0; row < before.length; row++) {
@@ -216,6 +233,7 @@ public final class FuzzedTiles {
                         case HUGE_DEPTH -> Integer.MAX_VALUE;
                         default -> depth;
                     },
+                    panelType,
                     panel,
                     spoiled == Spoiled.PANEL ? Long.MAX_VALUE : from,
                     spoiled == Spoiled.COLS ? 0 : cols,
@@ -232,9 +250,31 @@ public final class FuzzedTiles {
             }
         }
 
+        /** The same sums from rows where they are, in other memory. */
+        void sumInPlace(boolean atEnd) {
+            MemorySegment wide = panel;
+            long wideFrom = from;
+            if (panelType != DType.FP32) {
+                wide = areaOfWidened.take(tiles.panelBytes(DType.FP32, depth), atEnd);
+                wideFrom = 0;
+                tiles.widen(panelType, panel, from, depth, wide, arguments);
+            }
+            int quantum = tiles.rowsInPlace(cols);
+            int written = Math.ceilDiv(rows, quantum) * quantum;
+            long rowBytes = (long) width * Float.BYTES;
+            sums = areaInPlace.take(from + (written - 1) * sumPitch + rowBytes, atEnd);
+            for (int row = 0; row < rows; row++) {
+                for (int col = 0; col < width; col++) {
+                    sums.set(JAVA_FLOAT_UNALIGNED, sumAt(row, col), before[row][col]);
+                }
+            }
+            tiles.sumInPlace(
+                    resume, type, a, from, aPitch, rows, depth, wide, wideFrom, cols, sums, from,
+                    sumPitch, arguments);
+        }
+
         /** Columns past a step, and rows past one of a single tile, are as before or summed. */
-        void check() {
-            int wanted = tileCount == 1 ? rows : before.length;
+        void check(int wanted) {
             for (int row = 0; row < wanted; row++) {
                 float[] ofA = left[Math.min(row, rows - 1)];
                 for (int col = 0; col < cols; col++) {

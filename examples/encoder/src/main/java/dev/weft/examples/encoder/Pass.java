@@ -39,6 +39,11 @@ final class Pass implements AutoCloseable {
     private final List<Layer> layers = new ArrayList<>();
     private final AllGather<Matrix> gather;
 
+    /** Those of all layers, in the order in which they were prepared. */
+    private final List<Operator<Matrix>> operators = new ArrayList<>();
+
+    private long calls;
+
     /** The rows of the call under way. */
     private Shards tokens;
 
@@ -57,14 +62,24 @@ final class Pass implements AutoCloseable {
         most = Shards.even(rows, fabric.size());
         heads = cut(Weights.HEADS, Weights.HEAD_WIDTH);
         hidden = cut(Weights.HIDDEN / Weights.HEAD_WIDTH, Weights.HEAD_WIDTH);
-        weights.layers().forEach(layer -> layers.add(new Layer(layer)));
-        gather =
-                AllGather.rows(
-                        fabric,
-                        most,
-                        Weights.WIDTH,
-                        DType.FP32,
-                        fabric.sharesMemory() ? Algorithm.MESH_PULL : Algorithm.MESH_PUSH);
+        try {
+            weights.layers().forEach(layer -> layers.add(new Layer(layer)));
+            gather =
+                    AllGather.rows(
+                            fabric,
+                            most,
+                            Weights.WIDTH,
+                            DType.FP32,
+                            fabric.sharesMemory() ? Algorithm.MESH_PULL : Algorithm.MESH_PUSH);
+        } catch (Throwable e) {
+            operators.forEach(Operator::close);
+            throw e;
+        }
+    }
+
+    private <T extends Operator<Matrix>> T toClose(T operator) {
+        operators.add(operator);
+        return operator;
     }
 
     private Shards cut(int units, int width) {
@@ -109,10 +124,17 @@ final class Pass implements AutoCloseable {
             layer.norm.apply(sums, x);
             logWork("norm", start);
         }
+        calls++;
         return gather.call(x, tokens);
     }
 
+    /** Calls of operators so far. */
+    long calls() {
+        return calls;
+    }
+
     private Result<Matrix> called(String name, Result<Matrix> result) {
+        calls++;
         if (log != null) {
             log.call(name, result.timeline());
         }
@@ -141,11 +163,11 @@ final class Pass implements AutoCloseable {
 
     @Override
     public void close() {
-        layers.forEach(Layer::close);
+        operators.forEach(Operator::close);
         gather.close();
     }
 
-    private final class Layer implements AutoCloseable {
+    private final class Layer {
 
         final LayerNorm norm;
         private final LayerNorm attentionNorm;
@@ -188,20 +210,23 @@ final class Pass implements AutoCloseable {
         private AllGatherMatmul gathering(List<Dense> sides, Epilogue epilogue) {
             var builder = AllGatherMatmul.on(fabric).a(most, DType.FP32).engine("portable");
             sides.forEach(side -> builder.b(side.weight()));
-            return builder.algorithm(fabric.sharesMemory() ? Algorithm.DIRECT : Algorithm.MESH_PUSH)
-                    .epilogue(epilogue)
-                    .prepare();
+            builder.algorithm(fabric.sharesMemory() ? Algorithm.DIRECT : Algorithm.MESH_PUSH);
+            return toClose(builder.epilogue(epilogue).prepare());
         }
 
         private MatmulReduceScatter scattering(Dense whole, Shards cut) {
             Matrix rows = whole.weight().rows(cut.firstRow(fabric.rank()), cut.rows(fabric.rank()));
-            return MatmulReduceScatter.on(fabric)
-                    .a(most, cut, DType.FP32)
-                    .b(rows)
-                    .engine("portable")
-                    .algorithm(fabric.sharesMemory() ? Reduction.DIRECT : Reduction.HIERARCHICAL)
-                    .epilogue(Epilogue.none().bias(whole.bias()).residual(() -> residual))
-                    .prepare();
+            return toClose(
+                    MatmulReduceScatter.on(fabric)
+                            .a(most, cut, DType.FP32)
+                            .b(rows)
+                            .engine("portable")
+                            .algorithm(
+                                    fabric.sharesMemory()
+                                            ? Reduction.DIRECT
+                                            : Reduction.HIERARCHICAL)
+                            .epilogue(Epilogue.none().bias(whole.bias()).residual(() -> residual))
+                            .prepare());
         }
 
         /** The sums that the second norm is applied to; valid until the next call. */
@@ -233,12 +258,6 @@ final class Pass implements AutoCloseable {
         private static void copyRows(Matrix from, Matrix to, int first) {
             long count = Math.min(ROWS_AT_ONCE, to.rows() - first);
             to.copyBlock(from, first, 0, first, 0, count, to.cols());
-        }
-
-        @Override
-        public void close() {
-            Stream.<Operator<Matrix>>of(queryKeyValue, attentionOut, up, down)
-                    .forEach(Operator::close);
         }
     }
 }

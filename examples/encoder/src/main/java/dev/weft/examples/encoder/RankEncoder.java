@@ -7,35 +7,46 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * One rank of the encoder. Sentences are encoded together, in batches of at most {@link #MOST_ROWS}
- * tokens. What a sentence gives does not depend on its batch.
+ * One rank of the encoder. Sentences are encoded together, in batches of a limited number of
+ * tokens. What a sentence gives does not depend on its batch. Used by one thread at a time.
  */
-final class RankEncoder implements AutoCloseable {
+public final class RankEncoder implements AutoCloseable {
 
     private static final int MOST_ROWS = 2048;
 
+    private final int mostRows;
     private final Pass pass;
 
     /** Collective. */
     RankEncoder(Fabric fabric, Weights weights) {
+        this(fabric, weights, MOST_ROWS);
+    }
+
+    /**
+     * Collective.
+     *
+     * @param mostRows the most tokens of a batch, at least those of the longest sentence
+     */
+    public RankEncoder(Fabric fabric, Weights weights, int mostRows) {
         if (fabric.size() > Weights.HEADS) {
             throw new IllegalArgumentException(
                     "%d ranks: expected at most %d, a head for each"
                             .formatted(fabric.size(), Weights.HEADS));
         }
-        pass = new Pass(fabric, weights, MOST_ROWS);
+        this.mostRows = mostRows;
+        pass = new Pass(fabric, weights, mostRows);
     }
 
     /**
      * The mean of the last layer over each sentence's tokens. Collective; the same on all ranks.
      */
-    float[][] encode(List<int[]> sentences) {
+    public float[][] encode(List<int[]> sentences) {
         float[][] means = new float[sentences.size()][Weights.WIDTH];
         int from = 0;
         while (from < sentences.size()) {
             int to = from;
             int rows = 0;
-            while (to < sentences.size() && rows + sentences.get(to).length <= MOST_ROWS) {
+            while (to < sentences.size() && rows + sentences.get(to).length <= mostRows) {
                 rows += sentences.get(to++).length;
             }
             encode(sentences.subList(from, to), rows, Arrays.asList(means).subList(from, to));
@@ -72,6 +83,11 @@ final class RankEncoder implements AutoCloseable {
         for (int col = 0; col < mean.length; col++) {
             mean[col] /= rows.count();
         }
+    }
+
+    /** Calls of operators on this rank so far. */
+    public long calls() {
+        return pass.calls();
     }
 
     @Override

@@ -13,6 +13,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Supplier;
 
 /**
  * all-MiniLM-L6-v2 on Weft, as an embedding model of LangChain4j: {@code
@@ -25,31 +26,25 @@ import java.util.concurrent.ConcurrentHashMap;
 public final class WeftEmbeddingModel extends DimensionAwareEmbeddingModel
         implements AutoCloseable {
 
-    /** The tokens at the start and the end of every sentence. */
-    private static final int MARKS = 2;
-
-    private final World world;
+    private World world;
     private final Arena arena = Arena.ofShared();
-    private final Weights weights;
-    private final WordPiece tokenizer;
+    private final Model model = Model.load(arena);
 
     /** The ranks of this process. */
     private final Map<Integer, RankEncoder> encoders = new ConcurrentHashMap<>();
 
-    private WeftEmbeddingModel(World world) throws IOException {
-        this.world = world;
-        this.weights = Weights.load(arena);
-        this.tokenizer = Weights.tokenizer();
+    private WeftEmbeddingModel(Supplier<World> world) throws IOException {
+        this.world = world.get();
     }
 
     /** On so many threads of this process. */
     public static WeftEmbeddingModel threads(int ranks) throws IOException {
-        return new WeftEmbeddingModel(World.threads(ranks));
+        return new WeftEmbeddingModel(() -> World.threads(ranks));
     }
 
     /** On the ranks that {@code mpirun} or {@code weft launch} has started, or else on threads. */
     public static WeftEmbeddingModel auto(int ranks) throws IOException {
-        return new WeftEmbeddingModel(World.auto(ranks));
+        return new WeftEmbeddingModel(() -> World.auto(ranks));
     }
 
     /** Whether this process has rank 0, which speaks for all. */
@@ -70,20 +65,16 @@ public final class WeftEmbeddingModel extends DimensionAwareEmbeddingModel
     @Override
     public EmbeddingResponse doEmbed(EmbeddingRequest request) {
         List<int[]> sentences =
-                request.inputs().stream().map(input -> tokenizer.tokens(input.text())).toList();
-        for (int i = 0; i < sentences.size(); i++) {
-            if (sentences.get(i).length == MARKS) {
-                throw new IllegalArgumentException(
-                        "text number %d has no words: expected some".formatted(i));
-            }
-        }
+                model.tokenizer()
+                        .sentences(request.inputs().stream().map(input -> input.text()).toList());
         List<Embedding> embeddings = new ArrayList<>();
         for (float[] mean : encode(sentences)) {
             Embedding embedding = Embedding.from(mean);
             embedding.normalize();
             embeddings.add(embedding);
         }
-        int tokens = sentences.stream().mapToInt(sentence -> sentence.length - MARKS).sum();
+        int tokens =
+                sentences.stream().mapToInt(sentence -> sentence.length - WordPiece.MARKS).sum();
         return EmbeddingResponse.builder()
                 .embeddings(embeddings)
                 .metadata(
@@ -100,9 +91,16 @@ public final class WeftEmbeddingModel extends DimensionAwareEmbeddingModel
                         fabric ->
                                 encoders.computeIfAbsent(
                                                 fabric.rank(),
-                                                rank -> new RankEncoder(fabric, weights))
+                                                rank -> new RankEncoder(fabric, model.weights()))
                                         .encode(sentences))
                 .getFirst();
+    }
+
+    /** After a failure: has the ranks meet again; the weights stay in memory. */
+    public synchronized void renew() {
+        encoders.values().forEach(RankEncoder::close);
+        encoders.clear();
+        world = world.renew();
     }
 
     /** Collective, if ranks are processes. */

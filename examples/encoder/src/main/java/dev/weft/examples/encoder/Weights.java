@@ -9,11 +9,11 @@ import java.util.List;
 import java.util.stream.IntStream;
 
 /** All weights of all-MiniLM-L6-v2, in native memory, for any number of ranks of this process. */
-record Weights(
+public record Weights(
         Matrix words, Matrix positions, Matrix types, Norm embeddingNorm, List<Layer> layers) {
 
-    static final int WIDTH = 384;
-    static final int HEADS = 12;
+    public static final int WIDTH = 384;
+    public static final int HEADS = 12;
     static final int HEAD_WIDTH = WIDTH / HEADS;
     static final int HIDDEN = 1536;
     static final int LONGEST = 512;
@@ -23,11 +23,13 @@ record Weights(
     private static final String TOKENIZER = "/all-minilm-l6-v2-tokenizer.json";
 
     /** A projection: [K, N], and a bias of [1, N]. */
-    record Dense(Matrix weight, Matrix bias) {}
+    public record Dense(Matrix weight, Matrix bias) {}
 
-    record Norm(Matrix scale, Matrix shift) {}
+    /** Of a layer norm: [1, width] each. */
+    public record Norm(Matrix scale, Matrix shift) {}
 
-    record Layer(
+    /** Of one of the layers. */
+    public record Layer(
             Dense query,
             Dense key,
             Dense value,
@@ -38,7 +40,7 @@ record Weights(
             Norm norm) {}
 
     /** Out of the jar of LangChain4j's model on the class path. */
-    static Weights load(Arena arena) throws IOException {
+    public static Weights load(Arena arena) throws IOException {
         OnnxFile file;
         try (InputStream model = resource(MODEL)) {
             file = new OnnxFile(model.readAllBytes());
@@ -52,7 +54,7 @@ record Weights(
                 IntStream.range(0, LAYERS).mapToObj(source::layer).toList());
     }
 
-    static WordPiece tokenizer() throws IOException {
+    public static WordPiece tokenizer() throws IOException {
         try (InputStream tokenizer = resource(TOKENIZER)) {
             return new WordPiece(tokenizer);
         }

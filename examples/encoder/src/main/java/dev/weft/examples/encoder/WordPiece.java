@@ -1,7 +1,7 @@
 package dev.weft.examples.encoder;
 
-import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.core.JsonFactory;
+import com.fasterxml.jackson.core.JsonParser;
 import java.io.IOException;
 import java.io.InputStream;
 import java.text.Normalizer;
@@ -14,12 +14,22 @@ import java.util.stream.IntStream;
 
 /**
  * Splits text into tokens as BERT does: lower case without accents, cut at blanks and around
- * punctuation, each word the longest pieces that the vocabulary has.
+ * punctuation, each word the longest pieces that the vocabulary has. Thread-safe.
  */
-final class WordPiece {
+public final class WordPiece {
+
+    /** The tokens at the start and the end of every sentence. */
+    static final int MARKS = 2;
 
     private static final int LONGEST_WORD = 100;
     private static final String SPECIAL = "\\[(?:PAD|UNK|CLS|SEP|MASK)\\]";
+
+    /** Without tables of names, which are all different here. */
+    private static final JsonFactory JSON =
+            JsonFactory.builder()
+                    .disable(JsonFactory.Feature.CANONICALIZE_FIELD_NAMES)
+                    .disable(JsonFactory.Feature.INTERN_FIELD_NAMES)
+                    .build();
 
     private final Map<String, Integer> vocabulary = new HashMap<>();
     private final int unknown;
@@ -31,14 +41,45 @@ final class WordPiece {
      * @param json as the library tokenizers of Hugging Face writes it
      */
     WordPiece(InputStream json) throws IOException {
-        JsonNode root = new ObjectMapper().readTree(json);
-        root.at("/model/vocab")
-                .properties()
-                .forEach(word -> vocabulary.put(word.getKey(), word.getValue().intValue()));
-        most = root.at("/truncation/max_length").intValue();
+        int longest = 0;
+        try (JsonParser parser = JSON.createParser(json)) {
+            while (parser.nextToken() != null) {
+                if (parser.currentToken().isNumeric()) {
+                    String object = parser.getParsingContext().getParent().getCurrentName();
+                    String name = parser.currentName();
+                    if ("vocab".equals(object)) {
+                        vocabulary.put(name, parser.getIntValue());
+                    } else if ("truncation".equals(object) && name.equals("max_length")) {
+                        longest = parser.getIntValue();
+                    }
+                }
+            }
+        }
+        most = longest;
         unknown = vocabulary.get("[UNK]");
         first = vocabulary.get("[CLS]");
         last = vocabulary.get("[SEP]");
+    }
+
+    /** The most tokens that a text can have, marks included. */
+    public int most() {
+        return most;
+    }
+
+    /**
+     * The {@link #tokens} of each text.
+     *
+     * @throws IllegalArgumentException with a one-line message, if a text has no words
+     */
+    public List<int[]> sentences(List<String> texts) {
+        List<int[]> sentences = texts.stream().map(this::tokens).toList();
+        for (int i = 0; i < sentences.size(); i++) {
+            if (sentences.get(i).length == MARKS) {
+                throw new IllegalArgumentException(
+                        "text number %d has no words: expected some".formatted(i));
+            }
+        }
+        return sentences;
     }
 
     /**

@@ -107,6 +107,44 @@ class EncoderIT {
                 .getFirst();
     }
 
+    /** The last operator of the last layer cannot be prepared: its weights are of another shape. */
+    @Test
+    void whatWasPreparedIsClosedIfALaterOperatorCannotBe() {
+        List<Weights.Layer> layers = new ArrayList<>(weights.layers());
+        Weights.Layer last = layers.removeLast();
+        layers.add(
+                new Weights.Layer(
+                        last.query(),
+                        last.key(),
+                        last.value(),
+                        last.attentionOut(),
+                        last.attentionNorm(),
+                        last.up(),
+                        last.attentionOut(),
+                        last.norm()));
+        Weights wrong =
+                new Weights(
+                        weights.words(),
+                        weights.positions(),
+                        weights.types(),
+                        weights.embeddingNorm(),
+                        layers);
+        int before = threadsOfOperators();
+        try (World world = World.threads(1)) {
+            assertThrows(
+                    IndexOutOfBoundsException.class,
+                    () -> world.run(fabric -> new RankEncoder(fabric, wrong).close()));
+            assertEquals(before, threadsOfOperators());
+        }
+    }
+
+    private static int threadsOfOperators() {
+        return (int)
+                Thread.getAllStackTraces().keySet().stream()
+                        .filter(thread -> thread.getName().contains("compute-"))
+                        .count();
+    }
+
     /** What a launched rank runs. */
     public static void main(String... args) throws IOException {
         try (WeftEmbeddingModel model = WeftEmbeddingModel.auto(1)) {
@@ -196,6 +234,42 @@ class EncoderIT {
                         }
                     });
         }
+    }
+
+    /** Queries that fit the smallest block: what follows them is zero. */
+    @Test
+    void plainJavaGivesTheBitsOfVectors() {
+        assertArrayEquals(
+                attention(new PlainAttentionMath()), attention(new VectorAttentionMath()));
+    }
+
+    private static float[][] attention(AttentionMath math) {
+        int keys = 36;
+        int queries = 16;
+        int block = math.block();
+        Random random = new Random(3);
+        float[] a = new float[keys * keys];
+        float[] b = new float[keys * block];
+        for (int k = 0; k < keys; k++) {
+            for (int i = 0; i < keys; i++) {
+                a[k * keys + i] = (float) random.nextGaussian(0, 3);
+            }
+            for (int q = 0; q < queries; q++) {
+                b[k * block + q] = (float) random.nextGaussian(0, 3);
+            }
+        }
+        float[] scores = new float[keys * block];
+        math.multiply(a, keys, keys, keys, b, scores);
+        float[] products = scores.clone();
+        float[] factors = new float[block];
+        math.softmax(scores, keys - 3, factors);
+        float[][] all = new float[2 * keys + 1][];
+        for (int k = 0; k < keys; k++) {
+            all[k] = Arrays.copyOfRange(products, k * block, k * block + queries);
+            all[keys + k] = Arrays.copyOfRange(scores, k * block, k * block + queries);
+        }
+        all[2 * keys] = Arrays.copyOf(factors, queries);
+        return all;
     }
 
     @Test
