@@ -113,8 +113,13 @@ public final class BlockCode implements BlockKernel {
             }
             return new BlockCode(A64Blocks.write());
         }
-        boolean wide = kind.equals("avx512") && here.lacks(X86Blocks.VNNI).isEmpty();
-        return new BlockCode(X86Blocks.write(wide ? 512 : 256));
+        if (kind.equals("avx512") && here.lacks(X86Blocks.VNNI).isEmpty()) {
+            return new BlockCode(X86Blocks.avx512());
+        }
+        return new BlockCode(
+                here.lacks(X86Blocks.VNNI_256).isEmpty()
+                        ? X86Blocks.avxVnni(new X86Assembler(256))
+                        : X86Blocks.avx2());
     }
 
     /** Compares panels, in two calls along k, with the scalar kernel, to the bit. */

@@ -7,7 +7,7 @@ package dev.weft.gemm.code;
  * methods for four floats use the first 128 bits of registers 0 to 15. Memory is a base register
  * and an offset in bytes. For one thread.
  */
-final class X86Assembler extends Assembler {
+class X86Assembler extends Assembler {
 
     public static final int RAX = 0;
     public static final int RCX = 1;
@@ -67,6 +67,10 @@ final class X86Assembler extends Assembler {
                     "vectors of " + vectorBits + " bits: expected 256 or 512");
         }
         this.wide = vectorBits == 512;
+    }
+
+    final int vectorBytes() {
+        return wide ? VECTOR : VECTOR / 2;
     }
 
     // Vectors.
@@ -131,6 +135,11 @@ final class X86Assembler extends Assembler {
     /** d += for each lane the four unsigned bytes of n x the four signed ones in memory. */
     public void vpdpbusdBroadcast(int d, int n, int base, int offset) {
         broadcastOperand(MAP_0F38, P66, 0x50, d, n, base, offset);
+    }
+
+    /** d += for each lane the four unsigned bytes of n x the four signed ones of m. */
+    public void vpdpbusd(int d, int n, int m) {
+        only256(MAP_0F38, 0x50, d, n, m);
     }
 
     /** d = n x the one float in memory; 512 bits only. */

@@ -20,14 +20,18 @@ import java.util.List;
 
 /**
  * Writes {@link BlockKernel}s for x86_64: panels of one vector of columns and up to 12 rows with
- * AVX-512 VNNI, whose instruction multiplies unsigned with signed bytes; up to 4 rows with AVX2,
- * which multiplies magnitudes with numbers that have taken their signs, so that no sum of two
- * products leaves 16 bits. Eight sums of products with 4 bits stay within 16 bits too.
+ * AVX-512 VNNI or up to 4 rows with AVX-VNNI, whose instruction multiplies unsigned with signed
+ * bytes; up to 4 rows with AVX2, which multiplies magnitudes with numbers that have taken their
+ * signs, so that no sum of two products leaves 16 bits. Eight sums of products with 4 bits stay
+ * within 16 bits too.
  */
 final class X86Blocks {
 
     /** The features that the code for 512 bits needs, in Linux's names. */
     static final List<String> VNNI = List.of("avx512_vnni", "avx512f");
+
+    /** What AVX2's code needs to multiply bytes in one instruction, too. */
+    static final List<String> VNNI_256 = List.of("avx_vnni");
 
     private static final int LINE_BYTES = 64;
 
@@ -61,6 +65,10 @@ final class X86Blocks {
 
     private final X86Assembler code;
     private final boolean wide;
+
+    /** Whether one instruction multiplies bytes and adds the products to whole sums. */
+    private final boolean dots;
+
     private final int vectorBytes;
 
     // Vector registers after the rows' whole and fp32 sums.
@@ -75,10 +83,11 @@ final class X86Blocks {
     private int rows;
     private BlockPanels panels;
 
-    private X86Blocks(int vectorBits) {
-        code = new X86Assembler(vectorBits);
-        wide = vectorBits == 512;
-        vectorBytes = vectorBits / Byte.SIZE;
+    private X86Blocks(X86Assembler code, boolean dots) {
+        this.code = code;
+        this.dots = dots;
+        vectorBytes = code.vectorBytes();
+        wide = vectorBytes == LINE_BYTES;
         numbers = 2 * mostRows();
         part = numbers + 1;
         product = numbers + 2;
@@ -92,15 +101,30 @@ final class X86Blocks {
         return wide ? 12 : 4;
     }
 
-    /** For vectors of 256 bits (AVX2, FMA and F16C) or 512 bits (AVX-512 VNNI). */
-    static BlockCode.Written write(int vectorBits) {
-        X86Blocks blocks = new X86Blocks(vectorBits);
+    static BlockCode.Written avx512() {
+        return write("avx512", new X86Assembler(512), true);
+    }
+
+    /** Needs FMA and F16C, too. */
+    static BlockCode.Written avx2() {
+        return write("avx2", new X86Assembler(256), false);
+    }
+
+    /**
+     * @param code without anything yet, for vectors of 256 bits
+     */
+    static BlockCode.Written avxVnni(X86Assembler code) {
+        return write("avxvnni", code, true);
+    }
+
+    private static BlockCode.Written write(String name, X86Assembler code, boolean dots) {
+        X86Blocks blocks = new X86Blocks(code, dots);
         return BlockCode.Written.of(
-                vectorBits == 512 ? "avx512" : "avx2",
+                name,
                 blocks.mostRows(),
                 blocks.vectorBytes / Float.BYTES,
-                blocks.wide,
-                blocks.code,
+                dots,
+                code,
                 blocks::sum);
     }
 
@@ -172,7 +196,7 @@ final class X86Blocks {
         code.movLoad(PANELS, ARGUMENTS, Name.PANELS.offset());
         code.movLoad(PITCH, ARGUMENTS, Name.PITCH.offset());
         constant(mask, 0x0F0F0F0F);
-        if (!wide) {
+        if (!dots) {
             constant(ones, 0x00010001);
         }
     }
@@ -206,7 +230,7 @@ final class X86Blocks {
                 code.prefetcht0(B, AHEAD_BYTES + at);
             }
         }
-        boolean startsFromMemory = wide && panels.bias() != 0;
+        boolean startsFromMemory = dots && panels.bias() != 0;
         for (int row = 0; row < rows; row++) {
             if (startsFromMemory) {
                 code.vpbroadcastd(row, A, startOf(row));
@@ -229,7 +253,7 @@ final class X86Blocks {
                 multiply(group, numbers);
             }
         }
-        if (!wide && panels.isHalved()) {
+        if (!dots && panels.isHalved()) {
             for (int row = 0; row < rows; row++) {
                 code.vpmaddwd(row, row, ones);
                 if (panels.bias() != 0) {
@@ -246,7 +270,7 @@ final class X86Blocks {
 
     /** Adds the products of all rows with a vector of numbers: 4 k of each column. */
     private void multiply(int group, int of) {
-        if (!wide && !panels.isHalved()) {
+        if (!dots && !panels.isHalved()) {
             code.vpabsb(part, of);
         }
         for (int row = 0; row < rows; row++) {
@@ -256,7 +280,9 @@ final class X86Blocks {
                 continue;
             }
             code.vpbroadcastd(product, A, at);
-            if (panels.isHalved()) {
+            if (dots) {
+                code.vpdpbusd(row, of, product);
+            } else if (panels.isHalved()) {
                 code.vpmaddubsw(product, of, product);
                 code.vpaddw(row, row, product);
             } else {

@@ -80,6 +80,7 @@ class BlockInstructionsTest {
                 table.add("vpsignb " + three, a -> a.vpsignb(d, n, m));
                 table.add("vpmaddubsw " + three, a -> a.vpmaddubsw(d, n, m));
                 table.add("vpmaddwd " + three, a -> a.vpmaddwd(d, n, m));
+                table.add("{vex} vpdpbusd " + three, a -> a.vpdpbusd(d, n, m));
             }
         }
         return table;
