@@ -2,6 +2,7 @@ package dev.weft.cli.launch;
 
 import dev.weft.process.WaitTime;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -45,9 +46,23 @@ final class ProcessStates {
         }
     }
 
-    /** Not if it has ended and only its parent, which may never do so, has to take note. */
+    /**
+     * Not if it has ended and only its parent, which may never do so, has to take note. A killed
+     * process looks so as soon as its first thread has ended, but the others hold its locks.
+     */
     static boolean runs(ProcessHandle process) {
-        return process.isAlive() && !hasState('Z', process.pid());
+        long pid = process.pid();
+        return process.isAlive() && (!hasState('Z', pid) || hasThreads(pid));
+    }
+
+    /** Besides the first one. */
+    private static boolean hasThreads(long pid) {
+        try (Stream<Path> threads = Files.list(Path.of("/proc/" + pid + "/task"))) {
+            return threads.count() > 1;
+        } catch (IOException | UncheckedIOException e) {
+            // Already gone.
+            return false;
+        }
     }
 
     /** Whether a signal has stopped the process, if the system reports that. */
