@@ -18,10 +18,13 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** The source systems' commands with ranks in processes of their own, whoever starts them. */
+@Execution(ExecutionMode.CONCURRENT)
 class SourceLaunchIT {
 
     private static final String RING = "ring -n 3 --m 9 --k 40 --n-local 11 --seed 7";
