@@ -120,12 +120,7 @@ final class X86Blocks {
     private static BlockCode.Written write(String name, X86Assembler code, boolean dots) {
         X86Blocks blocks = new X86Blocks(code, dots);
         return BlockCode.Written.of(
-                name,
-                blocks.mostRows(),
-                blocks.vectorBytes / Float.BYTES,
-                dots,
-                code,
-                blocks::sum);
+                name, blocks.mostRows(), blocks.vectorBytes / Float.BYTES, dots, code, blocks::sum);
     }
 
     private int sum(BlockPanels layout, int rowCount) {
