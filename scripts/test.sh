@@ -64,6 +64,10 @@ install_extras() {
             missing="$missing $package"
         fi
     done
+    # A peer of weft bench; ONNX Runtime, another one, comes with the tests of the encoder.
+    if ! maven -q dependency:get -Dtransitive=false -Dartifact=de.kherud:llama:4.2.0 >/dev/null 2>&1; then
+        say "could not fetch llama.cpp: weft bench is tested without it"
+    fi
     [ -n "$missing" ] || return 0
     if [ "$(id -u)" -ne 0 ]; then
         as_root="sudo -n"

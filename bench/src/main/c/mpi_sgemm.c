@@ -1,10 +1,12 @@
 /*
  * What a user has today: MPI and cblas_sgemm, one after the other.
  *
- *     mpirun -n RANKS mpi_sgemm gather|reduce-scatter|all-reduce M N K
+ *     mpirun -n RANKS mpi_sgemm gather|reduce-scatter|all-reduce|all-reduce-norm M N K
  *
  * gather: MPI_Allgatherv of the rows of A, then the product on every rank. The others: every rank
- * has a part of K; the product of that part, then MPI_Reduce_scatter or MPI_Allreduce of C.
+ * has a part of K; the product of that part, then MPI_Reduce_scatter or MPI_Allreduce of C. With norm,
+ * every rank then adds a residual to C and normalizes its rows by the root mean square; this counts
+ * as MPI.
  *
  * Rank 0 reads lines and answers each with one:
  *     s COUNT   so many calls in a row; nanoseconds of MPI, the product and both in one of them,
@@ -27,7 +29,9 @@ void cblas_sgemm(int order, int trans_a, int trans_b, int m, int n, int k, float
                  const float *a, int lda, const float *b, int ldb, float beta, float *c, int ldc);
 
 enum { GO_TAG = 7, POLL_US = 5000 };
-enum { A = 1, B = 2, ROW_WEIGHTS = 3, COL_WEIGHTS = 4 };
+enum { A = 1, B = 2, ROW_WEIGHTS = 3, COL_WEIGHTS = 4, RESIDUAL = 5, NORM_WEIGHTS = 6 };
+
+static const double EPSILON = 1e-5;
 
 /* The same numbers as MadeUpData.value in the Java sources. */
 static float value(uint32_t salt, uint64_t index) {
@@ -55,12 +59,14 @@ static float *floats(size_t count) {
     return memory;
 }
 
-enum work { GATHER, REDUCE_SCATTER, ALL_REDUCE };
+enum work { GATHER, REDUCE_SCATTER, ALL_REDUCE, ALL_REDUCE_NORM };
+
+enum { WORKS = 4 };
 
 static enum work work;
 static int rank, ranks, m, n, k;
 static int own_k, first_row, own_rows;
-static float *shard, *gathered, *b, *c, *sums;
+static float *shard, *gathered, *b, *c, *sums, *residual, *norm_weights;
 static int *counts, *starts;
 
 /* Where part r of a whole begins; the first parts have what does not come out even. */
@@ -99,7 +105,46 @@ static void prepare(void) {
     }
     gathered = work == GATHER ? zeros((size_t)m * k) : shard;
     c = zeros((size_t)m * n);
-    sums = work == GATHER ? c : zeros((size_t)(work == ALL_REDUCE ? m : own_rows) * n);
+    sums = work == GATHER ? c : zeros((size_t)(work == REDUCE_SCATTER ? own_rows : m) * n);
+    if (work == ALL_REDUCE_NORM) {
+        residual = floats((size_t)m * n);
+        for (size_t i = 0; i < (size_t)m * n; i++) {
+            residual[i] = value(RESIDUAL, i);
+        }
+        norm_weights = floats((size_t)n);
+        for (int j = 0; j < n; j++) {
+            norm_weights[j] = value(NORM_WEIGHTS, (uint64_t)j);
+        }
+    }
+}
+
+static void normalize(void) {
+    for (int i = 0; i < m; i++) {
+        float *row = sums + (size_t)i * n;
+        const float *added = residual + (size_t)i * n;
+        /* Several sums, so that compilers use vectors. */
+        float parts[16] = {0};
+        for (int j = 0; j < n; j++) {
+            row[j] += added[j];
+        }
+        int whole = n / 16 * 16;
+        for (int j = 0; j < whole; j += 16) {
+            for (int lane = 0; lane < 16; lane++) {
+                parts[lane] += row[j + lane] * row[j + lane];
+            }
+        }
+        for (int j = whole; j < n; j++) {
+            parts[0] += row[j] * row[j];
+        }
+        double squares = 0;
+        for (int j = 0; j < 16; j++) {
+            squares += parts[j];
+        }
+        float scale = (float)(1 / sqrt(squares / n + EPSILON));
+        for (int j = 0; j < n; j++) {
+            row[j] *= scale * norm_weights[j];
+        }
+    }
 }
 
 static void communicate(void) {
@@ -112,7 +157,11 @@ static void communicate(void) {
         MPI_Reduce_scatter(c, sums, counts, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
         break;
     case ALL_REDUCE:
+    case ALL_REDUCE_NORM:
         MPI_Allreduce(c, sums, m * n, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+        if (work == ALL_REDUCE_NORM) {
+            normalize();
+        }
         break;
     }
 }
@@ -204,16 +253,16 @@ int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    static const char *const works[] = {"gather", "reduce-scatter", "all-reduce"};
+    static const char *const works[] = {"gather", "reduce-scatter", "all-reduce", "all-reduce-norm"};
     int known = 0;
-    for (int i = 0; argc == 5 && i < 3; i++) {
+    for (int i = 0; argc == 5 && i < WORKS; i++) {
         if (strcmp(argv[1], works[i]) == 0) {
             work = (enum work)i;
             known = 1;
         }
     }
     if (!known) {
-        fprintf(stderr, "expected gather, reduce-scatter or all-reduce, then M N K\n");
+        fprintf(stderr, "expected gather, reduce-scatter, all-reduce or all-reduce-norm, then M N K\n");
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     m = atoi(argv[2]);

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import com.fasterxml.jackson.core.JsonFactory;
 import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.core.JsonToken;
+import dev.weft.bench.peers.JavaProduct;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -37,14 +38,26 @@ class BenchIT {
     void productAndReduceAreMeasuredWhereThereIsMpi() throws IOException {
         List<Double> ratios = ratios("reduce");
         Assumptions.assumeFalse(ratios.isEmpty(), "skipped here: no MPI, no OpenBLAS or one core");
-        // Two operators in two orders at two shapes, and two small ones.
-        assertEquals(10, ratios.size(), ratios.toString());
+        // Two operators in two orders at two shapes, one with a norm, and two small ones.
+        assertEquals(11, ratios.size(), ratios.toString());
     }
 
     @Test
     void callsOfFewerRowsAreMeasuredAndHaveTheirBits() throws IOException {
         // A gather and an all-reduce of 1, 7, 16 and 100 rows.
         assertEquals(8, ratios("rows").size());
+    }
+
+    @Test
+    void weightsInBlocksAreMeasuredBesideThePeersThatAreHere() throws IOException {
+        int expected = 3;
+        for (var library : List.of(JavaProduct.Library.LLAMA, JavaProduct.Library.ONNX)) {
+            for (String type : List.of("q8_0", "q4_0", "q4_k")) {
+                boolean here = library.unavailable().isEmpty();
+                expected += here && library.multiplies(type) ? 1 : 0;
+            }
+        }
+        assertEquals(expected, ratios("blocks").size());
     }
 
     /** One row is measured; another would take longer than the limit. */

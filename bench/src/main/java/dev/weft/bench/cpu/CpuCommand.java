@@ -24,9 +24,9 @@ import picocli.CommandLine.Option;
         versionProvider = Version.class,
         sortOptions = false,
         description =
-                "Weft's CPU engine beside OpenBLAS, MPI, NumPy and PyTorch. They take turns, so"
-                        + " that a noisy machine disturbs all alike; what is not installed is"
-                        + " skipped. Leave the machine alone meanwhile.",
+                "Weft's CPU engine beside OpenBLAS, MKL, MPI, NumPy, PyTorch, llama.cpp and ONNX"
+                        + " Runtime. They take turns, so that a noisy machine disturbs all alike;"
+                        + " what is not installed is skipped. Leave the machine alone meanwhile.",
         footer = {
             "",
             "Examples:",

@@ -14,12 +14,14 @@ import dev.weft.bench.peers.MpiProduct.Step;
 import dev.weft.bench.peers.MpiProduct.Work;
 import dev.weft.bench.peers.MpiProgram;
 import dev.weft.bench.peers.SteppedProcess;
+import dev.weft.op.Epilogue;
 import dev.weft.plan.Reduction.Order;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import dev.weft.trace.View;
 import dev.weft.tune.Quantiles;
 import java.io.IOException;
+import java.lang.foreign.Arena;
 import java.util.List;
 
 /**
@@ -57,6 +59,18 @@ record MpiCase(String item) implements BenchCase {
 
     private static final List<Shape> QUICK_REDUCTIONS =
             List.of(new Shape(128, 96, 64), new Shape(33, 47, 5));
+
+    /** The second half of a transformer's MLP, with the norm that follows. */
+    private static final List<Shape> NORMS =
+            List.of(
+                    new Shape(1, 2048, 5632),
+                    new Shape(16, 2048, 5632),
+                    new Shape(256, 2048, 5632),
+                    new Shape(2048, 2048, 5632));
+
+    private static final List<Shape> QUICK_NORMS = List.of(new Shape(33, 96, 128));
+
+    private static final double EPSILON = 1e-5;
 
     private static final int[] FEW_ROWS = {1, 2, 4, 8, 16, 32};
     private static final int[] QUICK_FEW_ROWS = {1, 4};
@@ -108,6 +122,9 @@ record MpiCase(String item) implements BenchCase {
                     Shape shape = new Shape(own.m(), own.n(), own.k() * ranks);
                     attempt(shape, () -> reduction(work, shape));
                 }
+            }
+            for (Shape shape : quick ? QUICK_NORMS : NORMS) {
+                attempt(shape, () -> normed(shape));
             }
             long side = quick ? 256 : 4096;
             for (int rows : quick ? QUICK_FEW_ROWS : FEW_ROWS) {
@@ -177,6 +194,34 @@ record MpiCase(String item) implements BenchCase {
                     String name = what + order.label() + ", " + (first ? whole : byRank).plan();
                     Figures figures = new Figures().with("ranks", ranks);
                     row(name, outcome, first ? 0 : 1, peer, "reduce", figures);
+                }
+            }
+        }
+
+        /** All-reduce, residual and norm in one call. */
+        private void normed(Shape shape) throws IOException, InterruptedException {
+            try (Operands operands = Operands.of(shape, DType.FP32);
+                    Arena arena = Arena.ofShared();
+                    WeftRanks alone = WeftRanks.gathering(1, operands, op -> op)) {
+                Matrix residual = Matrix.allocate(arena, DType.FP32, shape.m(), shape.n());
+                MadeUpData.fill(residual, MadeUpData.RESIDUAL);
+                Matrix weights = Matrix.allocate(arena, DType.FP32, 1, shape.n());
+                MadeUpData.fill(weights, MadeUpData.NORM_WEIGHTS);
+                Epilogue norm = Epilogue.none().residual(residual).rmsNorm(weights, EPSILON);
+                Matrix expected = Matrix.allocate(arena, DType.FP32, shape.m(), shape.n());
+                ProductCheck.require("Weft", operands.a(), operands.b(), alone.product());
+                norm.apply(List.of(alone.product()), List.of(expected));
+                try (WeftRanks weft = WeftRanks.reducing(ranks, operands, true, Order.WHOLE, norm);
+                        MpiProduct peer = program.start(ranks, Work.ALL_REDUCE_NORM, shape)) {
+                    weft.requireBits(expected);
+                    requireSame(shape, MadeUpData.checksum(expected), peer);
+                    Interleaved.Outcome outcome =
+                            settings.measure(
+                                    List.of(() -> weft.takeNs(View.PIPELINED), peer::takeNs));
+                    String name =
+                            "all-reduce, residual, rmsnorm %s, %d ranks, %s"
+                                    .formatted(shape, ranks, weft.plan());
+                    row(name, outcome, 0, peer, "reduce", new Figures().with("ranks", ranks));
                 }
             }
         }

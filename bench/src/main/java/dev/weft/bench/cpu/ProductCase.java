@@ -3,6 +3,7 @@ package dev.weft.bench.cpu;
 import dev.weft.bench.measure.BenchCase;
 import dev.weft.bench.measure.Shape;
 import dev.weft.bench.peers.ChildCommand;
+import dev.weft.bench.peers.JavaProduct;
 import dev.weft.bench.peers.OpenBlasLibrary;
 import dev.weft.bench.peers.Programs;
 import dev.weft.bench.peers.SteppedProcess;
@@ -16,8 +17,8 @@ import java.util.Optional;
 import java.util.TreeSet;
 
 /**
- * The product alone, from one thread to all cores: Weft beside OpenBLAS, NumPy and PyTorch. With
- * few rows or few columns, which read a weight once, beside how fast memory is read, too.
+ * The product alone, from one thread to all cores: Weft beside OpenBLAS, MKL, NumPy and PyTorch.
+ * With few rows or few columns, which read a weight once, beside how fast memory is read, too.
  */
 final class ProductCase implements BenchCase {
 
@@ -58,6 +59,7 @@ final class ProductCase implements BenchCase {
         OpenBlasLibrary openBlas = noOpenBlas.isPresent() ? null : OpenBlasLibrary.loaded();
         Gemms.nativeUnavailable()
                 .ifPresent(why -> sink.skipped(item(), "peak of the cores: " + why));
+        JavaProduct.Library.MKL.unavailable().ifPresent(why -> sink.skipped(item(), why));
         List<String> python = pythonModules(settings.folder(), sink);
         for (int threads : threadCounts(settings.cores())) {
             double peakGflops = 0;
@@ -86,6 +88,9 @@ final class ProductCase implements BenchCase {
         turns.addWeft(DType.FP32);
         if (openBlas != null) {
             turns.addOpenBlas(openBlas);
+        }
+        if (JavaProduct.Library.MKL.unavailable().isEmpty()) {
+            turns.addMkl(settings.folder());
         }
         for (String module : python) {
             turns.addPython(module, DType.FP32, settings.folder());

@@ -9,12 +9,14 @@ import dev.weft.bench.measure.Operands;
 import dev.weft.bench.measure.ProductCheck;
 import dev.weft.bench.measure.Resources;
 import dev.weft.bench.measure.Shape;
+import dev.weft.bench.peers.JavaProduct;
 import dev.weft.bench.peers.OpenBlasLibrary;
 import dev.weft.bench.peers.Programs;
 import dev.weft.bench.peers.PythonProduct;
 import dev.weft.tensor.DType;
 import dev.weft.trace.View;
 import java.io.IOException;
+import java.lang.foreign.Arena;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.EnumMap;
@@ -87,6 +89,28 @@ final class ProductTurns implements AutoCloseable {
                 MadeUpData.checksum(own.ranks.product()),
                 product.checksum());
         comparisons.add(new Comparison(type, product.name(), own.turn, turns.size()));
+        turns.add(product::takeNs);
+    }
+
+    void addMkl(Path folder) throws IOException, InterruptedException {
+        Weft fp32 = weft.get(DType.FP32);
+        Operands operands = fp32.operands;
+        JavaProduct product =
+                opened.add(
+                        new JavaProduct(
+                                JavaProduct.Library.MKL,
+                                folder,
+                                operands.a(),
+                                operands.b().data(),
+                                shape,
+                                DType.FP32.label(),
+                                threads));
+        product.takeNs();
+        try (Arena arena = Arena.ofConfined()) {
+            ProductCheck.require(
+                    product.name(), operands.a(), operands.b(), product.product(arena));
+        }
+        comparisons.add(new Comparison(DType.FP32, product.name(), fp32.turn, turns.size()));
         turns.add(product::takeNs);
     }
 

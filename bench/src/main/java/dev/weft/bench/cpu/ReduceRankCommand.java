@@ -5,6 +5,7 @@ import dev.weft.bench.measure.Operands;
 import dev.weft.bench.measure.Shape;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.World;
+import dev.weft.op.Epilogue;
 import dev.weft.op.Operator;
 import dev.weft.plan.Reduction.Order;
 import dev.weft.tensor.DType;
@@ -74,7 +75,7 @@ public final class ReduceRankCommand implements Callable<Integer> {
 
     private static Operator<Matrix> prepared(Fabric fabric, Shape shape) {
         try (Operands operands = Operands.of(shape, DType.FP32)) {
-            return WeftRanks.reducing(fabric, operands, true, Order.WHOLE);
+            return WeftRanks.reducing(fabric, operands, true, Order.WHOLE, Epilogue.none());
         }
     }
 

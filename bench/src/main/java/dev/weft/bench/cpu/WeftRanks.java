@@ -5,6 +5,7 @@ import dev.weft.fabric.Fabric;
 import dev.weft.fabric.World;
 import dev.weft.op.AllGatherMatmul;
 import dev.weft.op.AllGatherMatmulBuilder;
+import dev.weft.op.Epilogue;
 import dev.weft.op.MatmulAllReduce;
 import dev.weft.op.MatmulReduceScatter;
 import dev.weft.op.Operator;
@@ -79,17 +80,24 @@ final class WeftRanks implements AutoCloseable {
      * @param all whether every rank gets all rows, otherwise an even part of them
      */
     static WeftRanks reducing(int ranks, Operands operands, boolean all, Order order) {
+        return reducing(ranks, operands, all, order, Epilogue.none());
+    }
+
+    /** The same with an epilogue. */
+    static WeftRanks reducing(
+            int ranks, Operands operands, boolean all, Order order, Epilogue epilogue) {
         Matrix a = operands.a();
         Shards rows = Shards.even(a.rows(), ranks);
         return new WeftRanks(
                 ranks,
-                fabric -> reducing(fabric, operands, all, order),
+                fabric -> reducing(fabric, operands, all, order, epilogue),
                 (matrix, rank) -> ofK(matrix, ranks, rank),
                 (matrix, rank) -> all ? matrix : part(matrix, rows, rank));
     }
 
-    /** This rank's operator of {@link #reducing(int, Operands, boolean, Order)}. */
-    static Operator<Matrix> reducing(Fabric fabric, Operands operands, boolean all, Order order) {
+    /** This rank's operator of {@link #reducing(int, Operands, boolean, Order, Epilogue)}. */
+    static Operator<Matrix> reducing(
+            Fabric fabric, Operands operands, boolean all, Order order, Epilogue epilogue) {
         Matrix a = operands.a();
         int rank = fabric.rank();
         Shards rows = Shards.even(a.rows(), fabric.size());
@@ -101,6 +109,7 @@ final class WeftRanks implements AutoCloseable {
                         .b(part(operands.b(), kParts, rank))
                         .output(DType.FP32)
                         .order(order)
+                        .epilogue(epilogue)
                         .computeWorkers(1)
                         .prepare(),
                 own);

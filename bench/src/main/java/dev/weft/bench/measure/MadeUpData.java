@@ -15,6 +15,8 @@ public final class MadeUpData {
     public static final int B = 2;
     public static final int ROW_WEIGHTS = 3;
     public static final int COL_WEIGHTS = 4;
+    public static final int RESIDUAL = 5;
+    public static final int NORM_WEIGHTS = 6;
 
     private static final double EPS32 = 0x1p-24;
 

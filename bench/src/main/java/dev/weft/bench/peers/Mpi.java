@@ -123,7 +123,8 @@ public record Mpi(Implementation implementation, Path compiler, Path starter) {
                 Programs.run(
                         folder,
                         compiler.toString(),
-                        "-O2",
+                        "-O3",
+                        "-march=native",
                         "-o",
                         program.toString(),
                         source.toString(),

@@ -20,7 +20,9 @@ public final class MpiProduct implements AutoCloseable {
     public enum Work {
         GATHER,
         REDUCE_SCATTER,
-        ALL_REDUCE;
+        ALL_REDUCE,
+        /** And a residual and a norm by the program itself. */
+        ALL_REDUCE_NORM;
 
         public String label() {
             return name().toLowerCase(Locale.ROOT).replace('_', '-');

@@ -116,6 +116,9 @@ public final class BlockCode implements BlockKernel {
         if (kind.equals("avx512") && here.lacks(X86Blocks.VNNI).isEmpty()) {
             return new BlockCode(X86Blocks.avx512());
         }
+        if (kind.equals("avx512") && here.lacks(X86Blocks.BYTES_512).isEmpty()) {
+            return new BlockCode(X86Blocks.avx512bw());
+        }
         return new BlockCode(
                 here.lacks(X86Blocks.VNNI_256).isEmpty()
                         ? X86Blocks.avxVnni(new X86Assembler(256))

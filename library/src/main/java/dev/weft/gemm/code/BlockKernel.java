@@ -19,8 +19,8 @@ import java.lang.foreign.MemorySegment;
 public interface BlockKernel {
 
     /**
-     * What it is written for: {@code avx512}, {@code avxvnni}, {@code avx2}, {@code neon} or {@code
-     * scalar}.
+     * What it is written for: {@code avx512}, {@code avx512bw}, {@code avxvnni}, {@code avx2},
+     * {@code neon} or {@code scalar}.
      */
     String name();
 

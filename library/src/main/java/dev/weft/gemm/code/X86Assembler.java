@@ -137,9 +137,12 @@ class X86Assembler extends Assembler {
         broadcastOperand(MAP_0F38, P66, 0x50, d, n, base, offset);
     }
 
-    /** d += for each lane the four unsigned bytes of n x the four signed ones of m. */
+    /**
+     * d += for each lane the four unsigned bytes of n x the four signed ones of m; 256 bits only.
+     */
     public void vpdpbusd(int d, int n, int m) {
-        only256(MAP_0F38, 0x50, d, n, m);
+        only256("vpdpbusd with registers");
+        vectorRegisters(MAP_0F38, P66, 0x50, d, n, m);
     }
 
     /** d = n x the one float in memory; 512 bits only. */
@@ -179,45 +182,65 @@ class X86Assembler extends Assembler {
     }
 
     public void vpaddd(int d, int n, int m) {
-        only256(MAP_0F, 0xFE, d, n, m);
+        vectorRegisters(MAP_0F, P66, 0xFE, d, n, m);
     }
 
     public void vpaddw(int d, int n, int m) {
-        only256(MAP_0F, 0xFD, d, n, m);
+        vectorRegisters(MAP_0F, P66, 0xFD, d, n, m);
     }
 
     /** d = the magnitudes of the bytes of s. */
     public void vpabsb(int d, int s) {
-        only256(MAP_0F38, 0x1C, d, 0, s);
+        vectorRegisters(MAP_0F38, P66, 0x1C, d, 0, s);
     }
 
-    /** d = the bytes of n with the signs of those of m, 0 where those are 0. */
+    /** d = the bytes of n with the signs of those of m, 0 where those are 0; 256 bits only. */
     public void vpsignb(int d, int n, int m) {
-        only256(MAP_0F38, 0x08, d, n, m);
+        only256("vpsignb");
+        vectorRegisters(MAP_0F38, P66, 0x08, d, n, m);
+    }
+
+    /** mask = whether the bytes of s are negative; 512 bits only. */
+    public void vpmovb2m(int mask, int s) {
+        only512("masks");
+        evex(MAP_0F38, PF3, mask(mask), 0, s >> 3 & 1, vector(s) >> 4, 0);
+        put(0x29);
+        put(0xC0 | mask << 3 | s & 7);
+    }
+
+    /** Those bytes of d whose bits of the mask are set = those of n less m's; 512 bits only. */
+    public void vpsubbMasked(int d, int mask, int n, int m) {
+        only512("masks");
+        evex(MAP_0F, P66, vector(d), vector(n), m >> 3 & 1, vector(m) >> 4, mask(mask));
+        put(0xF8);
+        put(0xC0 | (d & 7) << 3 | m & 7);
     }
 
     /** d = for each word the two unsigned bytes of n x the two signed ones of m, saturated. */
     public void vpmaddubsw(int d, int n, int m) {
-        only256(MAP_0F38, 0x04, d, n, m);
+        vectorRegisters(MAP_0F38, P66, 0x04, d, n, m);
     }
 
     /** d = for each lane the two signed words of n x those of m. */
     public void vpmaddwd(int d, int n, int m) {
-        only256(MAP_0F, 0xF5, d, n, m);
+        vectorRegisters(MAP_0F, P66, 0xF5, d, n, m);
     }
 
-    private void only256(int map, int opcode, int d, int n, int m) {
+    private void only256(String what) {
         if (wide) {
-            throw new IllegalArgumentException("only vectors of 256 bits have bytes and words");
+            throw new IllegalArgumentException("only vectors of 256 bits have " + what);
         }
-        vectorRegisters(map, P66, opcode, d, n, m);
+    }
+
+    private void only512(String what) {
+        if (!wide) {
+            throw new IllegalArgumentException("only vectors of 512 bits have " + what);
+        }
     }
 
     private void broadcastOperand(
             int map, int prefix, int opcode, int d, int n, int base, int offset) {
-        if (!wide) {
-            throw new IllegalArgumentException("vectors of 256 bits broadcast no operand");
-        }
+        only512("an operand to broadcast");
         evex(map, prefix, vector(d), vector(n), general(base) >> 3, 0, BROADCAST);
         put(opcode);
         memory(d, base, offset, Float.BYTES);
@@ -341,8 +364,9 @@ class X86Assembler extends Assembler {
 
     /** d = the 16-bit values in memory whose bits of the mask are set, 0 for the others. */
     public void loadMasked16(int d, int mask, int base, int offset) {
-        if (!wide || mask(mask) == 0) {
-            throw new IllegalArgumentException("only vectors of 512 bits have masks, 1 to 7");
+        only512("masks");
+        if (mask(mask) == 0) {
+            throw new IllegalArgumentException("mask 0 selects everything: expected 1 to 7");
         }
         int base3 = general(base) >> 3;
         evex(MAP_0F, PF2 | WORDS, vector(d), 0, base3, 0, ZERO_OTHERS | mask);

@@ -21,7 +21,7 @@ class BlockInstructionsTest {
         ofX86(256).check("avx2-blocks.txt", () -> new X86Assembler(256));
         X86Assembler code = new X86Assembler(256);
         assertEquals(
-                "vectors of 256 bits broadcast no operand",
+                "only vectors of 512 bits have an operand to broadcast",
                 assertThrows(
                                 IllegalArgumentException.class,
                                 () -> code.vpdpbusdBroadcast(0, 1, 2, 0))
@@ -33,8 +33,8 @@ class BlockInstructionsTest {
         ofX86(512).check("avx512-blocks.txt", () -> new X86Assembler(512));
         X86Assembler code = new X86Assembler(512);
         assertEquals(
-                "only vectors of 256 bits have bytes and words",
-                assertThrows(IllegalArgumentException.class, () -> code.vpaddw(0, 1, 2))
+                "only vectors of 256 bits have vpsignb",
+                assertThrows(IllegalArgumentException.class, () -> code.vpsignb(0, 1, 2))
                         .getMessage());
     }
 
@@ -69,17 +69,22 @@ class BlockInstructionsTest {
             table.add("vcvtdq2ps " + two, a -> a.vcvtdq2ps(d, n));
             table.add((wide ? "vpandd " : "vpand ") + three, a -> a.vpand(d, n, m));
             table.add("vpsrld " + two + ", " + shift, a -> a.vpsrld(d, n, shift));
+            table.add("vpaddd " + three, a -> a.vpaddd(d, n, m));
+            table.add("vpaddw " + three, a -> a.vpaddw(d, n, m));
+            table.add("vpabsb " + two, a -> a.vpabsb(d, n));
+            table.add("vpmaddubsw " + three, a -> a.vpmaddubsw(d, n, m));
+            table.add("vpmaddwd " + three, a -> a.vpmaddwd(d, n, m));
             if (wide) {
+                int mask = 1 + i % 7;
+                table.add("vpmovb2m k" + mask + ", zmm" + n, a -> a.vpmovb2m(mask, n));
+                table.add(
+                        "vpsubb zmm%d{k%d}, zmm%d, zmm%d".formatted(d, mask, n, m),
+                        a -> a.vpsubbMasked(d, mask, n, m));
                 String element = two + ", DWORD PTR " + at + "{1to16}";
                 table.add("vpdpbusd " + element, a -> a.vpdpbusdBroadcast(d, n, base, offset));
                 table.add("vmulps " + element, a -> a.vmulpsBroadcast(d, n, base, offset));
             } else {
-                table.add("vpaddd " + three, a -> a.vpaddd(d, n, m));
-                table.add("vpaddw " + three, a -> a.vpaddw(d, n, m));
-                table.add("vpabsb " + two, a -> a.vpabsb(d, n));
                 table.add("vpsignb " + three, a -> a.vpsignb(d, n, m));
-                table.add("vpmaddubsw " + three, a -> a.vpmaddubsw(d, n, m));
-                table.add("vpmaddwd " + three, a -> a.vpmaddwd(d, n, m));
                 table.add("{vex} vpdpbusd " + three, a -> a.vpdpbusd(d, n, m));
             }
         }

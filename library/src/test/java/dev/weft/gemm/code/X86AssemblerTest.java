@@ -197,13 +197,16 @@ class X86AssemblerTest {
         refused("vector register 16: expected 0 to 15", () -> code.vfmadd231ps(16, 0, 0));
         refused("register 16: expected 0 to 15", () -> code.vmovups(0, 16, 0));
         refused(
-                "vectors of 256 bits broadcast no operand",
+                "only vectors of 512 bits have an operand to broadcast",
                 () -> code.vfmadd231psBroadcast(0, 0, 0, 0));
         refused("tile register 8: expected 0 to 7", () -> code.tdpbf16ps(0, 8, 0));
         refused("the stack pointer is no pitch", () -> code.tileloadd(0, 0, X86Assembler.RSP, 0));
         refused(
-                "only vectors of 512 bits have masks, 1 to 7",
+                "only vectors of 512 bits have masks",
                 () -> code.loadMasked16(0, 1, X86Assembler.RAX, 0));
+        refused(
+                "mask 0 selects everything: expected 1 to 7",
+                () -> new X86Assembler(512).loadMasked16(0, 0, X86Assembler.RAX, 0));
         refused("vectors of 128 bits: expected 256 or 512", () -> new X86Assembler(128));
     }
 

@@ -9,10 +9,10 @@ import java.util.Optional;
 import org.junit.jupiter.api.Test;
 
 /**
- * The code for AVX-VNNI, whose instruction has two encodings. Processors with AVX-512 execute the
- * longer one; {@link BlockInstructionsTest} checks the one that Weft writes.
+ * Code for blocks that a newer processor would not choose. It compares itself with {@link
+ * ScalarBlocks} when it is made: all types and rows.
  */
-class AvxVnniTest {
+class OlderBlocksTest {
 
     /** Writes {@code vpdpbusd} as AVX-512 has it. */
     private static final class Evex extends X86Assembler {
@@ -32,13 +32,25 @@ class AvxVnniTest {
         }
     }
 
-    /** Code compares itself with {@link ScalarBlocks} when it is made: all types and rows. */
+    /**
+     * AVX-VNNI's instruction has two encodings. Processors with AVX-512 execute the longer one;
+     * {@link BlockInstructionsTest} checks the one that Weft writes.
+     */
     @Test
-    void sumsAreThoseOfTheDefinition() {
+    void avxVnniGivesTheSumsOfTheDefinition() {
         Optional<String> missing = Processor.here().lacks(List.of("avx512_vnni", "avx512vl"));
         assumeTrue(missing.isEmpty(), () -> "this processor has no " + missing.orElseThrow());
         BlockCode code = new BlockCode(X86Blocks.avxVnni(new Evex()));
         assertEquals("avxvnni", code.name());
         assertEquals(true, code.isUnsigned());
+    }
+
+    @Test
+    void avx512WithoutVnniGivesTheSumsOfTheDefinition() {
+        Optional<String> missing = Processor.here().lacks(X86Blocks.BYTES_512);
+        assumeTrue(missing.isEmpty(), () -> "this processor has no " + missing.orElseThrow());
+        BlockCode code = new BlockCode(X86Blocks.avx512bw());
+        assertEquals("avx512bw", code.name());
+        assertEquals(false, code.isUnsigned());
     }
 }
