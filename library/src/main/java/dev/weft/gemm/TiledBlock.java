@@ -90,7 +90,7 @@ final class TiledBlock implements Scratch {
         long tileBytes = maxRows / tileRows * tiles.tileBytes(maxDepth);
         long stagingBytes = (long) tileRows * maxDepth * Float.BYTES;
         // The last sums in place may write more rows than are wanted.
-        long sumBytes = (maxRows + tiles.rowsInPlace(1)) * sumPitch;
+        long sumBytes = (maxRows + tiles.mostRowsInPlace()) * sumPitch;
         boolean keeps = tiles.keeps(DType.BF16);
         long widenedBytes = keeps ? tiles.panelBytes(DType.FP32, maxDepth) : 0;
         long before = tileBytes + stagingBytes + Arguments.BYTES;
@@ -120,7 +120,7 @@ final class TiledBlock implements Scratch {
 
     /** Whether a product reads rows of A where they are: B then has only one panel. */
     static boolean readsInPlace(Tiles tiles, Matrix a, PackedB b) {
-        return tiles.rowsInPlace(1) > 0
+        return tiles.mostRowsInPlace() > 0
                 && b.n() <= tiles.cols()
                 && b.k() >= Tiles.LEAST_DEPTH_IN_PLACE
                 && a.data().isNative();

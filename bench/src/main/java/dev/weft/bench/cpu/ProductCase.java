@@ -29,6 +29,8 @@ final class ProductCase implements BenchCase {
                     new Shape(512, 1024, 4096),
                     new Shape(2048, 1024, 2048),
                     new Shape(4096, 1, 4096),
+                    new Shape(4096, 2, 4096),
+                    new Shape(4096, 4, 4096),
                     new Shape(4096, 8, 4096),
                     new Shape(4096, 16, 4096),
                     new Shape(4096, 32, 4096),

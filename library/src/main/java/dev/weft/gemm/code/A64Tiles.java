@@ -7,6 +7,7 @@ import dev.weft.gemm.code.A64Assembler.Prefetch;
 import dev.weft.gemm.code.Arguments.Name;
 import dev.weft.gemm.code.Assembler.Label;
 import dev.weft.tensor.DType;
+import java.util.stream.IntStream;
 
 /**
  * Writes the code for aarch64: tiles of 8 rows x 12 columns in 24 vector registers, with the
@@ -260,13 +261,18 @@ final class A64Tiles implements TileCode.Writer {
 
     /** As many as leave registers for a vector of each row and for B. */
     @Override
-    public int rowsInPlace(int vectors) {
-        return vectors < COLS / LANES ? 8 : 4;
+    public int rowsInPlace(int cols) {
+        return cols < COLS ? 8 : 4;
     }
 
     @Override
-    public int sumInPlace(DType type, int vectors) {
-        return new A64FewColumns(this, code).sum(type, rowsInPlace(vectors), vectors);
+    public int[] widthsInPlace() {
+        return IntStream.rangeClosed(1, COLS / LANES).map(vectors -> vectors * LANES).toArray();
+    }
+
+    @Override
+    public int sumInPlace(DType type, int cols) {
+        return new A64FewColumns(this, code).sum(type, rowsInPlace(cols), cols / LANES);
     }
 
     /** Transposes four columns of four rows at a time. */

@@ -54,21 +54,25 @@ final class SmallProduct {
                     panelType.write(panels, at, value);
                 }
             }
-            MemorySegment found = arena.allocate(2L * rows * cols * Float.BYTES, 64);
+            long most = 2L * rows + tiles.mostRowsInPlace();
+            MemorySegment found = arena.allocate(most * cols * Float.BYTES, 64);
             multiply(a, 0, DEPTH, panels, 0, found, arena);
-            check(found, DEPTH, "");
+            check(found, DEPTH, cols, "");
             multiply(a, DEPTH, TAIL, panels, second, found, arena);
-            check(found, DEPTH + TAIL, "");
-            if (tiles.rowsInPlace(cols) > 0) {
-                multiplyInPlace(a, panels, found, arena);
-                check(found, DEPTH, " in place");
+            check(found, DEPTH + TAIL, cols, "");
+            if (tiles.mostRowsInPlace() > 0) {
+                multiplyInPlace(a, panels, cols, found, arena);
+                check(found, DEPTH, cols, " in place");
+                found.fill((byte) -1);
+                multiplyInPlace(a, panels, 1, found, arena);
+                check(found, DEPTH, 1, " in place, one column");
             }
         }
     }
 
-    private void check(MemorySegment found, int depth, String how) {
+    private void check(MemorySegment found, int depth, int colCount, String how) {
         for (int row = 0; row < 2 * rows; row++) {
-            for (int col = 0; col < cols; col++) {
+            for (int col = 0; col < colCount; col++) {
                 float expected = 0;
                 for (int k = 0; k < depth; k++) {
                     expected += (Math.min(row, 2 * rows - 2) + k) * (col - 2 * k);
@@ -106,8 +110,9 @@ final class SmallProduct {
                 pitch, arguments);
     }
 
-    /** Multiplies the rows where they are with the first panel. */
-    private void multiplyInPlace(Matrix a, MemorySegment panels, MemorySegment sums, Arena arena) {
+    /** Multiplies the rows where they are with some columns of the first panel. */
+    private void multiplyInPlace(
+            Matrix a, MemorySegment panels, int colCount, MemorySegment sums, Arena arena) {
         Arguments arguments = new Arguments(arena.allocate(Arguments.BYTES, 8));
         MemorySegment panel = panels;
         if (panelType != DType.FP32) {
@@ -117,8 +122,8 @@ final class SmallProduct {
         int count = (int) a.rows();
         long pitch = (long) cols * Float.BYTES;
         tiles.sumInPlace(
-                false, typeA, a.data(), 0, pitch(a), count, DEPTH, panel, 0, cols, sums, 0, pitch,
-                arguments);
+                false, typeA, a.data(), 0, pitch(a), count, DEPTH, panel, 0, colCount, sums, 0,
+                pitch, arguments);
     }
 
     private static long pitch(Matrix a) {

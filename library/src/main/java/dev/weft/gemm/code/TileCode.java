@@ -14,7 +14,6 @@ import java.lang.invoke.MethodHandle;
 import java.util.Arrays;
 import java.util.EnumMap;
 import java.util.Map;
-import java.util.stream.IntStream;
 
 /**
  * The innermost loops of a product in machine code for one kind of processor. Calls check that the
@@ -35,6 +34,7 @@ public final class TileCode implements Tiles {
     private final Written written;
     private final int rows;
     private final int cols;
+    private final int mostRowsInPlace;
     private final Map<DType, MemorySegment[][]> sums = new EnumMap<>(DType.class);
     private final Map<DType, MemorySegment> packs = new EnumMap<>(DType.class);
     private final Map<DType, MemorySegment> widens = new EnumMap<>(DType.class);
@@ -50,10 +50,13 @@ public final class TileCode implements Tiles {
 
         int widen(DType panel);
 
-        /** A sum of {@link #rowsInPlace} of A where they are, with a part of a panel of fp32. */
-        int sumInPlace(DType a, int colSteps);
+        /** Numbers of columns with which there are sums in place, ascending. */
+        int[] widthsInPlace();
 
-        int rowsInPlace(int colSteps);
+        /** A sum of {@link #rowsInPlace} of A where they are, with a part of a panel of fp32. */
+        int sumInPlace(DType a, int cols);
+
+        int rowsInPlace(int cols);
     }
 
     /**
@@ -64,8 +67,9 @@ public final class TileCode implements Tiles {
      * @param sums by the type of panels, for each number of row steps, and column steps, that are
      *     wanted
      * @param widens by the type of panels
-     * @param inPlace by the type of A, for each number of column steps
-     * @param rowsInPlace for each number of column steps
+     * @param widthsInPlace numbers of columns that sums in place write, ascending
+     * @param inPlace by the type of A, for each of these
+     * @param rowsInPlace for each of these
      */
     record Written(
             String name,
@@ -79,6 +83,7 @@ public final class TileCode implements Tiles {
             Map<DType, int[][]> sums,
             Map<DType, Integer> packs,
             Map<DType, Integer> widens,
+            int[] widthsInPlace,
             Map<DType, int[]> inPlace,
             int[] rowsInPlace) {
 
@@ -96,8 +101,8 @@ public final class TileCode implements Tiles {
             Map<DType, Integer> packs = new EnumMap<>(DType.class);
             Map<DType, Integer> widens = new EnumMap<>(DType.class);
             Map<DType, int[]> inPlace = new EnumMap<>(DType.class);
-            IntStream colSteps = IntStream.rangeClosed(1, cols / colStep);
-            int[] rowsInPlace = colSteps.map(writer::rowsInPlace).toArray();
+            int[] widths = writer.widthsInPlace();
+            int[] rowsInPlace = Arrays.stream(widths).map(writer::rowsInPlace).toArray();
             for (DType type : DType.UNSCALED) {
                 int[][] ofType = new int[rows / rowStep][cols / colStep];
                 for (int i = 0; i < ofType.length; i++) {
@@ -109,8 +114,8 @@ public final class TileCode implements Tiles {
                 packs.put(type, writer.pack(type));
                 inPlace.put(
                         type,
-                        IntStream.rangeClosed(1, cols / colStep)
-                                .map(steps -> writer.sumInPlace(type, steps))
+                        Arrays.stream(widths)
+                                .map(width -> writer.sumInPlace(type, width))
                                 .toArray());
                 if (type != DType.FP32) {
                     widens.put(type, writer.widen(type));
@@ -128,8 +133,18 @@ public final class TileCode implements Tiles {
                     sums,
                     packs,
                     widens,
+                    widths,
                     inPlace,
                     rowsInPlace);
+        }
+
+        /** The number of the sum in place that has the fewest columns, at least so many. */
+        private int inPlaceWith(int colCount) {
+            int number = 0;
+            while (widthsInPlace[number] < colCount) {
+                number++;
+            }
+            return number;
         }
     }
 
@@ -138,6 +153,7 @@ public final class TileCode implements Tiles {
         ExecutableMemory memory = ExecutableMemory.of(written.code);
         rows = written.rows;
         cols = written.cols;
+        mostRowsInPlace = Arrays.stream(written.rowsInPlace).max().orElse(0);
         written.sums.forEach(
                 (type, entries) ->
                         sums.put(
@@ -337,9 +353,13 @@ public final class TileCode implements Tiles {
 
     @Override
     public int rowsInPlace(int colCount) {
-        return inPlace.isEmpty()
-                ? 0
-                : written.rowsInPlace[Math.ceilDiv(colCount, written.colStep) - 1];
+        requireUpTo(cols, colCount, "columns");
+        return inPlace.isEmpty() ? 0 : written.rowsInPlace[written.inPlaceWith(colCount)];
+    }
+
+    @Override
+    public int mostRowsInPlace() {
+        return mostRowsInPlace;
     }
 
     @Override
@@ -368,9 +388,9 @@ public final class TileCode implements Tiles {
                     "depth %s: expected %s or more".formatted(depth, LEAST_DEPTH_IN_PLACE));
         }
         requireUpTo(cols, colCount, "columns");
-        int colSteps = Math.ceilDiv(colCount, written.colStep);
-        long rowBytes = (long) colSteps * written.colStep * Float.BYTES;
-        long quantum = rowsInPlace(colCount);
+        int number = written.inPlaceWith(colCount);
+        long rowBytes = (long) written.widthsInPlace[number] * Float.BYTES;
+        long quantum = written.rowsInPlace[number];
         long panelBytes = panelBytes(DType.FP32, depth);
         check(a, aFrom, aPitch, rowCount, (long) depth * typeA.bytes());
         check(panels, bFrom, panelBytes, 1, panelBytes);
@@ -383,7 +403,7 @@ public final class TileCode implements Tiles {
         arguments.set(Name.PITCH, pitch);
         arguments.set(Name.RESUME, resume ? 1 : 0);
         arguments.set(Name.COUNT, rowCount);
-        call(functions[colSteps - 1], a, panels, sums, arguments);
+        call(functions[number], a, panels, sums, arguments);
     }
 
     private static void requireUpTo(int most, int count, String what) {

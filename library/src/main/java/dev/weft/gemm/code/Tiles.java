@@ -171,6 +171,11 @@ public interface Tiles {
         return 0;
     }
 
+    /** The most of {@link #rowsInPlace} for any number of columns. */
+    default int mostRowsInPlace() {
+        return 0;
+    }
+
     /**
      * Sums rows of A where they are with one panel of fp32: the same sums as of packed tiles.
      *

@@ -77,6 +77,7 @@ final class X86AmxTiles {
                 Map.of(DType.BF16, new int[][] {{sum}}),
                 Map.of(DType.BF16, pack),
                 Map.of(),
+                new int[0],
                 Map.of(),
                 new int[0]);
     }

@@ -49,11 +49,15 @@ class X86Assembler extends Assembler {
     private static final int PF2 = 3;
     private static final int MAP_0F = 1;
     private static final int MAP_0F38 = 2;
+    private static final int MAP_0F3A = 3;
 
     private static final int FMADD231 = 0xB8;
     private static final int BROADCAST = 1 << 4;
     private static final int ZERO_OTHERS = 1 << 7;
+
+    /** EVEX.W: words instead of bytes, or doubles instead of floats. */
     private static final int WORDS = 1 << 7;
+
     private static final int TILE_CONFIG = 0x49;
     private static final int TILE_MEMORY = 0x4B;
     private static final int VECTOR = 64;
@@ -128,6 +132,40 @@ class X86Assembler extends Assembler {
     public void vzeroupper() {
         vex(MAP_0F, NONE, 0, 0, 0, false);
         put(0x77);
+    }
+
+    /** In each 128 bits, d = n0 m0 n1 m1, floats. */
+    public void vunpcklps(int d, int n, int m) {
+        vectorRegisters(MAP_0F, NONE, 0x14, d, n, m);
+    }
+
+    /** In each 128 bits, d = n2 m2 n3 m3, floats. */
+    public void vunpckhps(int d, int n, int m) {
+        vectorRegisters(MAP_0F, NONE, 0x15, d, n, m);
+    }
+
+    /** In each 128 bits, d = the lower halves of n and m. */
+    public void vunpcklpd(int d, int n, int m) {
+        vectorRegisters(MAP_0F, wide ? P66 | WORDS : P66, 0x14, d, n, m);
+    }
+
+    /** In each 128 bits, d = the upper halves of n and m. */
+    public void vunpckhpd(int d, int n, int m) {
+        vectorRegisters(MAP_0F, wide ? P66 | WORDS : P66, 0x15, d, n, m);
+    }
+
+    /** d = two of the halves of n and m, 4 bits of {@code choice} for each; 256 bits only. */
+    public void vperm2f128(int d, int n, int m, int choice) {
+        only256("vperm2f128");
+        vectorRegisters(MAP_0F3A, P66, 0x06, d, n, m);
+        put(inRange("choice", choice, 0, 255));
+    }
+
+    /** d = two quarters of n and two of m, 2 bits of {@code choice} for each; 512 bits only. */
+    public void vshuff32x4(int d, int n, int m, int choice) {
+        only512("vshuff32x4");
+        vectorRegisters(MAP_0F3A, P66, 0x23, d, n, m);
+        put(inRange("choice", choice, 0, 255));
     }
 
     // Whole numbers in vectors: methods named by bytes or words treat their vectors as such.

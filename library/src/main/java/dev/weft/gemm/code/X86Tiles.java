@@ -15,6 +15,7 @@ import dev.weft.gemm.code.Arguments.Name;
 import dev.weft.gemm.code.Assembler.Label;
 import dev.weft.gemm.code.X86Assembler.Condition;
 import dev.weft.tensor.DType;
+import java.util.stream.IntStream;
 
 /**
  * Writes the code for x86_64: tiles of 12 rows x 2 vectors with AVX-512, which has 32 registers,
@@ -106,12 +107,33 @@ final class X86Tiles implements TileCode.Writer {
     }
 
     /**
+     * Up to as many columns, a vector has sums of rows, not of columns. Measured with 4096 x 4096
+     * from memory, AVX-512, compared with sums of columns: 1 column 1.7 times as fast, 4 columns
+     * 1.4.
+     */
+    private static final int MOST_IN_LANES = 4;
+
+    @Override
+    public int[] widthsInPlace() {
+        IntStream few = IntStream.rangeClosed(1, MOST_IN_LANES);
+        IntStream vectors = IntStream.rangeClosed(1, tileVectors).map(v -> v * lanes());
+        return IntStream.concat(few, vectors).toArray();
+    }
+
+    private int lanes() {
+        return vectorBytes / Float.BYTES;
+    }
+
+    /**
      * As many as registers hold, but no more rows than are fetched well at a time: measured at 4096
      * x 4096 x 16, from memory, 24 rows of AVX-512 take 1.15 times as long as 12.
      */
     @Override
-    public int rowsInPlace(int vectors) {
-        return registers == 32 ? tileRows : tileRows * tileVectors / vectors;
+    public int rowsInPlace(int cols) {
+        if (cols <= MOST_IN_LANES) {
+            return lanes();
+        }
+        return registers == 32 ? tileRows : tileRows * tileVectors / (cols / lanes());
     }
 
     /**
@@ -328,8 +350,10 @@ final class X86Tiles implements TileCode.Writer {
     }
 
     @Override
-    public int sumInPlace(DType type, int vectors) {
-        return new X86FewColumns(this).sum(type, rowsInPlace(vectors), vectors);
+    public int sumInPlace(DType type, int cols) {
+        return cols <= MOST_IN_LANES
+                ? new X86RowsInLanes(this).sum(type, cols)
+                : new X86FewColumns(this).sum(type, rowsInPlace(cols), cols / lanes());
     }
 
     @Override

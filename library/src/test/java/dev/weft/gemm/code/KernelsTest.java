@@ -129,7 +129,7 @@ class KernelsTest {
         int quantum = code.rowsInPlace()[j];
         int count = 1 + random.nextInt(2 * quantum + 1);
         int rows = Math.ceilDiv(count, quantum) * quantum;
-        int cols = (j + 1) * code.colStep();
+        int cols = code.widthsInPlace()[j];
         boolean resume = random.nextBoolean();
         int aPitch = depth + random.nextInt(5);
         int pitch = cols + random.nextInt(3) * 5;

@@ -107,6 +107,19 @@ class X86AssemblerTest {
             int m = (9 * i + 6) % (last + 1);
             String one = name + d;
             String two = name + n;
+            String three = one + ", " + two + ", " + name + m;
+            table.add("vunpcklps " + three, a -> a.vunpcklps(d, n, m));
+            table.add("vunpckhps " + three, a -> a.vunpckhps(d, n, m));
+            table.add("vunpcklpd " + three, a -> a.vunpcklpd(d, n, m));
+            table.add("vunpckhpd " + three, a -> a.vunpckhpd(d, n, m));
+            int choice = 27 * i;
+            if (last == 31) {
+                table.add(
+                        "vshuff32x4 " + three + ", " + choice, a -> a.vshuff32x4(d, n, m, choice));
+            } else {
+                table.add(
+                        "vperm2f128 " + three + ", " + choice, a -> a.vperm2f128(d, n, m, choice));
+            }
             add("vmovups %s, %s%s", a -> a.vmovups(d, base, offset), one, size, memory);
             add("vmovups %s%s, %s", a -> a.vmovupsStore(base, offset, d), size, memory, one);
             add("vbroadcastss %s, DWORD PTR %s", a -> a.vbroadcastss(n, base, offset), two, memory);

@@ -91,7 +91,7 @@ public final class FuzzedTiles {
         one.run(right ? Spoiled.NOTHING : Spoiled.values()[spoiled]);
         if (right) {
             one.check(tileCount == 1 ? one.rows : tileCount * tiles.rows());
-            if (tiles.rowsInPlace(1) > 0
+            if (tiles.mostRowsInPlace() > 0
                     && cols <= tiles.cols()
                     && depth >= Tiles.LEAST_DEPTH_IN_PLACE) {
                 one.sumInPlace(atEnd);
