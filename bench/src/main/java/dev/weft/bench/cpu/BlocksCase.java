@@ -256,9 +256,14 @@ final class BlocksCase implements BenchCase {
                 figures.with("needed", NEEDED).with("pass", share >= NEEDED);
             }
             String name =
-                    "%s, %d x %d x %d, %d threads"
+                    "%s, %d x %d x %d, %d thread%s"
                             .formatted(
-                                    type.label(), a.rows(), blocks.cols(), blocks.rows(), threads);
+                                    type.label(),
+                                    a.rows(),
+                                    blocks.cols(),
+                                    blocks.rows(),
+                                    threads,
+                                    threads == 1 ? "" : "s");
             sink.row(new BenchRow(ITEM, name, names.get(peer), ratio, figures));
         }
 
