@@ -155,12 +155,17 @@ abstract sealed class HostOperator extends Operator<Matrix>
             next.checkA(a, shards);
         }
         parts.work().epilogue().begin(next.resultRows(shards));
+        HostExecutor before = executor;
         executor = next;
         try {
             executor.stage(a, started(), shards);
         } catch (FabricException e) {
             failed(e);
             throw withReport(e);
+        } catch (RuntimeException | Error e) {
+            // The results of the call before stay.
+            executor = before;
+            throw e;
         }
         // Only now: if the copy throws, nothing has started, and the peers still wait for this
         // call.

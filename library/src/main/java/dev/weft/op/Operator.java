@@ -341,15 +341,20 @@ public abstract class Operator<M> implements AutoCloseable {
         } catch (RuntimeException e) {
             failed(e);
         }
-        awaited++;
         Throwable cause = failure.get();
+        // While the call still counts as under way: the report compares its rows with the peers'.
+        RuntimeException reported =
+                cause == null
+                        ? null
+                        : cause instanceof RuntimeException e
+                                ? withReport(e)
+                                : new IllegalStateException(cause);
+        awaited++;
         if (FlightRecorder.isInitialized()) {
             CallEvent.ended(this, worldRank, awaited, cause == null);
         }
-        if (cause != null) {
-            throw cause instanceof RuntimeException e
-                    ? withReport(e)
-                    : new IllegalStateException(cause);
+        if (reported != null) {
+            throw reported;
         }
         return result();
     }

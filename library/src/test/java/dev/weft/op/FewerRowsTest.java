@@ -224,6 +224,68 @@ class FewerRowsTest {
         }
     }
 
+    /**
+     * As many rows in other shards, which {@link Shards#hashCode} does not tell apart: peers would
+     * read rows of an earlier call.
+     */
+    @Test
+    void ranksThatDisagreeAboutShardsGetAnError() {
+        Shards most = Shards.of(64, 64, 64);
+        Shards one = Shards.of(40, 40, 20);
+        Shards other = Shards.of(41, 8, 51);
+        assertEquals(one.hashCode(), other.hashCode());
+        ConcurrentLinkedQueue<String> messages = new ConcurrentLinkedQueue<>();
+        try (Arena arena = Arena.ofShared()) {
+            Problem all = Problem.create(arena, most, 12, 9, DType.FP32, 1);
+            Ranks.run(
+                    3,
+                    fabric -> {
+                        try (Operator<Matrix> operator = all.on(fabric).prepare()) {
+                            Shards shards = fabric.rank() == 1 ? other : one;
+                            Matrix shard = all.first(shards).shard(fabric.rank());
+                            RuntimeException e =
+                                    assertThrows(
+                                            RuntimeException.class,
+                                            () -> operator.call(shard, shards));
+                            messages.add(e.getMessage());
+                        }
+                    });
+        }
+        assertEquals(3, messages.size());
+        messages.forEach(
+                message -> assertTrue(message.contains("with 100 rows in other shards"), message));
+    }
+
+    /** A copy that throws starts nothing, and leaves the results of the call before. */
+    @Test
+    void aRefusedStartLeavesTheResults() {
+        Shards most = Shards.of(64, 3);
+        Shards few = Shards.of(2, 1);
+        try (Arena arena = Arena.ofShared()) {
+            Problem all = Problem.create(arena, most, 12, 9, DType.FP32, 1);
+            Problem first = all.first(few);
+            Ranks.run(
+                    2,
+                    fabric -> {
+                        try (Operator<Matrix> operator = all.on(fabric).prepare()) {
+                            operator.call(first.shard(fabric.rank()), few);
+                            Matrix closed;
+                            try (Arena own = Arena.ofShared()) {
+                                long rows = most.rows(fabric.rank());
+                                closed = Matrix.allocate(own, DType.FP32, rows, 12);
+                            }
+                            assertThrows(
+                                    IllegalStateException.class, () -> operator.call(closed, most));
+                            Matrix product = operator.lastResult().product();
+                            assertTrue(first.unfused().bitwiseEquals(product));
+                            operator.call(all.shard(fabric.rank()), most);
+                            product = operator.lastResult().product();
+                            assertTrue(all.unfused().bitwiseEquals(product));
+                        }
+                    });
+        }
+    }
+
     @Test
     void moreRowsThanPreparedAreRefused() {
         Shards most = Shards.of(4, 5);

@@ -343,14 +343,18 @@ public final class HostExecutor implements AutoCloseable {
      * @param a null if the caller has written it to {@link #awaitNextA}
      */
     public void stage(Matrix a, int latest, Shards shards) {
-        call.startNs = System.nanoTime();
-        staging.clear();
+        long startNs = System.nanoTime();
         Matrix place = awaitNextA(latest, shards);
-        // Not before: until now, results of the call before are valid.
-        call.rows.set(shards);
         boolean copies = plan.buffers().get(StepPlan.A).open() || aIn >= 0;
-        if (a != null && copies && a.data().address() != place.data().address()) {
+        boolean staged = a != null && copies && a.data().address() != place.data().address();
+        if (staged) {
             place.copyFrom(a);
+        }
+        // Not before: until now, results of the call before are valid, also if the copy throws.
+        call.startNs = startNs;
+        call.rows.set(shards);
+        staging.clear();
+        if (staged) {
             int rank = plan.rank();
             staging.add(Timeline.Kind.STAGE, rank, rank, 0, place.rows(), call.startNs);
         }

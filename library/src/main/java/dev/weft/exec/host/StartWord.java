@@ -18,6 +18,9 @@ public final class StartWord {
     /** Rows of all shards, and 32 bits that tell one list of shards from another. */
     private static final long ROWS_AT = 128;
 
+    /** Odd, with its bits well spread: 2^64 divided by the golden ratio. */
+    private static final long MULTIPLIER = 0x9E3779B97F4A7C15L;
+
     private final Transport fabric;
     private final Region region;
     private final Awaited[] starts;
@@ -102,7 +105,13 @@ public final class StartWord {
         return ROWS_AT + (long) Long.BYTES * StepMemory.copy(call);
     }
 
-    private static long rows(Shards shards) {
-        return shards.totalRows() << Integer.SIZE | Integer.toUnsignedLong(shards.hashCode());
+    /** Every step is a bijection of the mix so far, which spreads small differences of rows. */
+    static long rows(Shards shards) {
+        long mix = shards.ranks();
+        for (int r = 0; r < shards.ranks(); r++) {
+            mix = (mix ^ shards.rows(r)) * MULTIPLIER;
+            mix ^= mix >>> Integer.SIZE;
+        }
+        return shards.totalRows() << Integer.SIZE | mix & 0xFFFFFFFFL;
     }
 }
