@@ -49,6 +49,11 @@ public final class RankEncoder implements AutoCloseable {
             while (to < sentences.size() && rows + sentences.get(to).length <= mostRows) {
                 rows += sentences.get(to++).length;
             }
+            if (to == from) {
+                throw new IllegalArgumentException(
+                        "a sentence of %d tokens: expected at most %d"
+                                .formatted(sentences.get(to).length, mostRows));
+            }
             encode(sentences.subList(from, to), rows, Arrays.asList(means).subList(from, to));
             from = to;
         }

@@ -177,6 +177,11 @@ public final class WordPiece {
         if (word.isEmpty()) {
             return;
         }
+        // Before any piece is looked for: that takes the square of a word's length.
+        if (word.codePointCount(0, word.length()) > LONGEST_WORD) {
+            tokens.add(unknown);
+            return;
+        }
         int known = tokens.size();
         int from = 0;
         while (from < word.length()) {
@@ -190,7 +195,7 @@ public final class WordPiece {
                 }
                 to--;
             }
-            if (piece == null || word.codePointCount(0, word.length()) > LONGEST_WORD) {
+            if (piece == null) {
                 tokens.subList(known, tokens.size()).clear();
                 tokens.add(unknown);
                 return;

@@ -6,6 +6,7 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.core.JsonToken;
 import com.sun.net.httpserver.HttpExchange;
 import com.sun.net.httpserver.HttpServer;
+import java.io.CharConversionException;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -61,11 +62,7 @@ final class Http implements AutoCloseable {
     private static void respond(HttpExchange exchange, String method, Handler handler)
             throws IOException {
         try (exchange) {
-            Answer answer =
-                    exchange.getRequestMethod().equals(method)
-                            ? handler.answer(exchange)
-                            : Answer.line(
-                                    405, exchange.getRequestMethod() + ": expected " + method);
+            Answer answer = answer(exchange, method, handler);
             exchange.getResponseHeaders().set("Content-Type", answer.type());
             if (answer.code() == 503) {
                 exchange.getResponseHeaders().set("Retry-After", "1");
@@ -76,6 +73,19 @@ final class Http implements AutoCloseable {
             // What is left of the request: the server would count the exchange as under way.
             exchange.getRequestBody().skip(MOST_BYTES);
         }
+    }
+
+    private static Answer answer(HttpExchange exchange, String method, Handler handler)
+            throws IOException {
+        // The server also hands over paths that only begin like this one.
+        String path = exchange.getRequestURI().getPath();
+        if (!path.equals(exchange.getHttpContext().getPath())) {
+            return Answer.line(404, path + ": expected /embed, /metrics or /health");
+        }
+        if (!exchange.getRequestMethod().equals(method)) {
+            return Answer.line(405, exchange.getRequestMethod() + ": expected " + method);
+        }
+        return handler.answer(exchange);
     }
 
     private Answer metrics(HttpExchange exchange) {
@@ -94,7 +104,7 @@ final class Http implements AutoCloseable {
         try {
             float[][] embeddings = service.embed(texts(body), TIMEOUT);
             return new Answer(200, "application/json", Arrays.deepToString(embeddings));
-        } catch (JsonProcessingException | IllegalArgumentException e) {
+        } catch (JsonProcessingException | CharConversionException | IllegalArgumentException e) {
             return Answer.line(400, e.getMessage().lines().findFirst().orElse("not JSON"));
         } catch (RejectedExecutionException e) {
             return Answer.line(503, e.getMessage());

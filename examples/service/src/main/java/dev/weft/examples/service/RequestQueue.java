@@ -94,8 +94,19 @@ final class RequestQueue {
      */
     List<Request> take(Duration idle) throws InterruptedException {
         List<Request> batch = new ArrayList<>();
+        try {
+            fill(batch, System.nanoTime() + idle.toNanos());
+        } catch (InterruptedException e) {
+            // They are in the queue no more.
+            batch.forEach(request -> request.answer().completeExceptionally(e));
+            throw e;
+        }
+        return batch;
+    }
+
+    private void fill(List<Request> batch, long idleEndNs) throws InterruptedException {
         int count = 0;
-        long endNs = System.nanoTime() + idle.toNanos();
+        long endNs = idleEndNs;
         Request one = next == null ? poll(endNs) : next;
         while (one != null && count + one.tokens() <= mostTokens) {
             if (!one.answer().isDone()) {
@@ -107,7 +118,6 @@ final class RequestQueue {
             one = count < mostTokens ? poll(endNs) : null;
         }
         next = one;
-        return batch;
     }
 
     private Request poll(long endNs) throws InterruptedException {

@@ -239,11 +239,19 @@ class ServiceIT {
             assertRefused(http, 400, "a request of 153 tokens: expected at most 128\n", many);
             String large = "[\"" + "a".repeat(1 << 20) + "\"]";
             assertRefused(http, 413, "a request of more than 1048576 bytes\n", large);
+            // Bytes that begin like 32-bit characters in an order that nobody uses.
+            assertEquals(400, post(http.port(), "\0\0[\0").statusCode());
+            // One word of a million letters is refused or queued at once, not taken apart.
+            String word = "[\"" + "a".repeat(1_000_000) + "\", \"\"]";
+            assertRefused(http, 400, "text number 1 has no words: expected some\n", word);
             HttpResponse<String> cut = post(http.port(), "[\"one\"");
             assertEquals(400, cut.statusCode());
             assertEquals(1, cut.body().lines().count(), cut.body());
             assertEquals(503, get(http.port(), "health").statusCode());
             assertEquals(405, get(http.port(), "embed").statusCode());
+            HttpResponse<String> other = get(http.port(), "healthz");
+            assertEquals("/healthz: expected /embed, /metrics or /health\n", other.body());
+            assertEquals(404, other.statusCode());
         }
     }
 
