@@ -23,7 +23,9 @@ final class ProcessStates {
 
     /** With all that they have started themselves, as shells do, and that still runs. */
     static List<ProcessHandle> withStarted(Stream<ProcessHandle> processes) {
+        // Of one that has ended, another process may have the number by now.
         return processes
+                .filter(ProcessHandle::isAlive)
                 .flatMap(one -> Stream.concat(one.descendants(), Stream.of(one)))
                 .distinct()
                 .toList();

@@ -94,7 +94,10 @@ final class Restarts {
                 }
             }
         } catch (IOException e) {
-            throw new RunFailedException("cannot start ranks again: " + ErrorMessage.of(e));
+            if (!processes.isEnding()) {
+                throw new RunFailedException("cannot start ranks again: " + ErrorMessage.of(e));
+            }
+            // The ranks are being ended, and what they print meanwhile is still to be read.
         }
         return over != null;
     }

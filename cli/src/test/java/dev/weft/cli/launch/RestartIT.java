@@ -218,6 +218,22 @@ class RestartIT {
         shared.assertEmpty();
     }
 
+    /** A rank that handles SIGTERM waits for a world when the command is told to end. */
+    @Test
+    void aRankThatWaitsForAWorldHearsThatThereIsNone() throws Exception {
+        Files.createFile(folder.resolve("ignore-sigterm-0"));
+        hold(1, "start");
+        launch("-n 2 --restarts 3 --deadline 20s");
+        awaitAt(1, "start");
+        awaitFile("rank-0.ready");
+        ChildProcess.signal("TERM", launch.pid());
+        assertEquals(128 + 15, launch.code(), launch::toString);
+        assertTrue(
+                launch.err().contains("the ranks do not meet again: the command was told to end"),
+                launch::toString);
+        shared.assertEmpty();
+    }
+
     @Test
     void ranksThatThrowRenewWithoutARestart() throws Exception {
         Files.createFile(folder.resolve("fail-1"));

@@ -14,6 +14,7 @@ import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.Arrays;
 import java.util.Random;
 import java.util.concurrent.locks.LockSupport;
@@ -22,7 +23,8 @@ import java.util.concurrent.locks.LockSupport;
  * A rank that renews its world after a failure and then goes on with the weights that it has.
  * Argument: a folder. If it holds a file {@code hold-RANK-MOMENT}, the rank writes its process
  * number to {@code at-RANK-MOMENT} and goes on once the former is gone. With a file {@code
- * fail-RANK} it throws once in the middle of its work.
+ * fail-RANK} it throws once in the middle of its work, with {@code ignore-sigterm-RANK} it goes on
+ * at SIGTERM until its work has ended.
  */
 final class RestartedRank {
 
@@ -52,6 +54,11 @@ final class RestartedRank {
     }
 
     private void run(Arena arena) throws Exception {
+        if (Files.exists(folder.resolve("ignore-sigterm-" + rank))) {
+            // The end waits for this thread.
+            Thread own = Thread.currentThread();
+            Runtime.getRuntime().addShutdownHook(new Thread(() -> join(own)));
+        }
         at("start");
         World world = World.joined();
         while (true) {
@@ -65,6 +72,14 @@ final class RestartedRank {
                 at("renew");
                 world = world.renew();
             }
+        }
+    }
+
+    private static void join(Thread thread) {
+        try {
+            thread.join(Duration.ofNanos(MOST_HELD_NS));
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
         }
     }
 

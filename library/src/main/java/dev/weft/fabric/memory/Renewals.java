@@ -6,15 +6,19 @@ import dev.weft.process.WaitTime;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.System.Logger.Level;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.nio.file.attribute.FileTime;
 import java.time.Duration;
 import java.time.Instant;
-import java.util.concurrent.locks.LockSupport;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 
 /**
  * The worlds of a starter that starts ranks again, one after the other: both ends of the agreement
@@ -114,8 +118,19 @@ public final class Renewals {
     private void answer(int rank, String answer) throws IOException {
         // First: a rank that has its answer may soon be ready for the world after.
         Files.deleteIfExists(readyFile(job.folder(), rank));
-        byte[] bytes = answer.getBytes(StandardCharsets.UTF_8);
-        PrivateFiles.write(answerFile(job.folder(), rank), bytes);
+        Path file = answerFile(job.folder(), rank);
+        Path whole = file.resolveSibling(file.getFileName() + ".new");
+        // Not as a temporary file: those are refused once this process is told to end, which is
+        // just
+        // when ranks have to hear why nobody meets them. The folder is removed as a whole.
+        Files.deleteIfExists(whole);
+        try (FileChannel channel = PrivateFiles.create(whole)) {
+            ByteBuffer bytes = ByteBuffer.wrap(answer.getBytes(StandardCharsets.UTF_8));
+            while (bytes.hasRemaining()) {
+                channel.write(bytes);
+            }
+        }
+        Files.move(whole, file, StandardCopyOption.ATOMIC_MOVE);
     }
 
     /** Whether the starter of this folder starts ranks again. */
@@ -150,9 +165,9 @@ public final class Renewals {
                 Files.deleteIfExists(answer);
                 sayReady(folder, rank);
                 await(answer, starter, deadline);
-            } catch (IllegalStateException e) {
+            } catch (IOException | IllegalStateException | UncheckedIOException e) {
                 Files.deleteIfExists(readyFile(folder, rank));
-                if (starter.isGone()) {
+                if (e instanceof IllegalStateException && starter.isGone()) {
                     ShmJob.removeIfLeft(folder);
                 }
                 throw e;
@@ -160,6 +175,9 @@ public final class Renewals {
         }
         String text = new String(PrivateFiles.read(answer, MOST_BYTES), StandardCharsets.UTF_8);
         Files.delete(answer);
+        // The starter has removed it before it answered; one that came meanwhile is this rank's,
+        // too.
+        Files.deleteIfExists(readyFile(folder, rank));
         if (text.startsWith(REFUSED)) {
             throw new IllegalStateException(
                     "the ranks do not meet again: " + text.substring(REFUSED.length()));
@@ -175,6 +193,11 @@ public final class Renewals {
         }
         // Not created in place: the starter may remove it before its mode is set.
         PrivateFiles.write(ready, new byte[0]);
+    }
+
+    /** Not a park, which an interrupt would end at once, again and again. */
+    private static void pause() {
+        new CompletableFuture<Void>().completeOnTimeout(null, POLL_NS, TimeUnit.NANOSECONDS).join();
     }
 
     /** Waits until the starter answers, or shows no sign of waiting itself for some time. */
@@ -197,7 +220,7 @@ public final class Renewals {
                         "the command that started this rank has not answered for %s ms"
                                 .formatted(most.toMillis()));
             }
-            LockSupport.parkNanos(POLL_NS);
+            pause();
         }
     }
 }
