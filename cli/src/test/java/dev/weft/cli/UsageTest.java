@@ -91,6 +91,7 @@ class UsageTest {
                 "--b-dtype q8_0 --engine openblas | engine 'openblas' does not multiply q8_0",
                 "-r cuda --b-dtype q8_0 | --b-dtype q8_0 on the GPU: expected --run-mode cpu",
                 "-r sim -v cpu-1gbe --b-dtype q4_0 | --b-dtype q4_0 in simulation: expected",
+                "-v cpu-1gbe --b-dtype q4_0 | --b-dtype q4_0 in simulation: expected",
                 "--dtype fp8 --a-dtype e4m3 | --a-dtype: unknown dtype 'e4m3'",
                 "--dtype e4m3 | unknown dtype 'e4m3'",
                 "--dtype fp8 --b-dtype fp16 | --b-dtype 'fp16': expected one of e4m3, e5m2",

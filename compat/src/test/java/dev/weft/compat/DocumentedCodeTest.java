@@ -121,7 +121,7 @@ class DocumentedCodeTest {
                                     + " public void close() {} }"),
                     Map.entry(
                             "reliability",
-                            "Matrix weights; void serve(Fabric fabric, Matrix weights) {}"),
+                            "Matrix matrices; void serve(Fabric fabric, Matrix matrices) {}"),
                     Map.entry(
                             "tutorial-ring",
                             "int RANKS, M, K, N_LOCAL; Fabric fabric; Matrix rows, columns,"

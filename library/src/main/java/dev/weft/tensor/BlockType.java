@@ -151,7 +151,7 @@ public enum BlockType {
     private static float scaled(MemorySegment data, long from, int i, int number) {
         float scale = half(data, from) * scaleOf(data, from, i / 32);
         float min = half(data, from + 2) * offsetOf(data, from, i / 32);
-        // Products of 21 bits are exact.
+        // Products of at most 22 bits are exact.
         return scale * number - min;
     }
 
@@ -180,6 +180,23 @@ public enum BlockType {
         return j < 4
                 ? at(data, from + 8 + j) & 63
                 : at(data, from + 8 + j) >> 4 | at(data, from + 4 + j) >> 6 << 4;
+    }
+
+    /** Whether a block's values are finite numbers. */
+    boolean isFinite(MemorySegment data, long from) {
+        return switch (this) {
+            case Q8_0, Q4_0 -> Float.isFinite(half(data, from));
+            case Q4_K -> Float.isFinite(half(data, from)) && Float.isFinite(half(data, from + 2));
+            default -> {
+                float[] values = new float[elements];
+                decode(data, from, values, 0);
+                boolean finite = true;
+                for (float value : values) {
+                    finite &= Float.isFinite(value);
+                }
+                yield finite;
+            }
+        };
     }
 
     static float half(MemorySegment data, long at) {

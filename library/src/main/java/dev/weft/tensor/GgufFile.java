@@ -100,10 +100,11 @@ final class GgufFile {
         }
         long[] shape = entry.shape();
         try {
+            long fastest = shape.length == 0 ? 1 : shape[0];
             long bytes =
                     dtype != null
-                            ? Math.multiplyExact(shape[0], (long) dtype.bytes())
-                            : blocks.rowBytes(shape[0]);
+                            ? Math.multiplyExact(fastest, (long) dtype.bytes())
+                            : blocks.rowBytes(fastest);
             for (int i = 1; i < shape.length; i++) {
                 bytes = Math.multiplyExact(bytes, shape[i]);
             }

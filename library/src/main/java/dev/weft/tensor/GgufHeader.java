@@ -46,7 +46,7 @@ final class GgufHeader {
     /**
      * A tensor in the directory.
      *
-     * @param shape at least one dimension, the fastest first
+     * @param shape the fastest dimension first; empty for a single number
      * @param type its number in the format
      * @param offset relative to the first tensor, in bytes
      */
@@ -161,9 +161,9 @@ final class GgufHeader {
         String name = text(MAX_NAME_BYTES, "name of a tensor");
         String what = "describes tensor '" + SafeText.excerpt(name) + "' ";
         long dimensions = number(4, "dimensions of a tensor");
-        if (dimensions < 1 || dimensions > MAX_DIMENSIONS) {
+        if (dimensions > MAX_DIMENSIONS) {
             throw file.refusal(
-                    "%swith %s dimensions: expected 1 to %s"
+                    "%swith %s dimensions: expected at most %s"
                             .formatted(what, dimensions, MAX_DIMENSIONS));
         }
         long[] shape = new long[(int) dimensions];

@@ -369,6 +369,13 @@ public final class MatrixFiles {
                 // It was readable when it was located.
                 throw new IOException(e.getMessage(), e);
             }
+            matrix.firstNotFinite()
+                    .ifPresent(
+                            where -> {
+                                throw new IllegalArgumentException(
+                                        "%s: holds %s, in which %s has a scale that is infinite or NaN: expected finite ones"
+                                                .formatted(path, describe(), where));
+                            });
             return matrix;
         }
 

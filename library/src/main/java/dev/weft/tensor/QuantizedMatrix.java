@@ -3,6 +3,7 @@ package dev.weft.tensor;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Objects;
+import java.util.Optional;
 
 /**
  * A matrix whose rows are blocks ({@link BlockType}), as in GGUF files: there a B is [N, K], so
@@ -117,6 +118,18 @@ public record QuantizedMatrix(
                         count);
             }
         }
+    }
+
+    /** Where the first block is whose values are not all finite, in words. */
+    Optional<String> firstNotFinite() {
+        for (long row = 0; row < rows; row++) {
+            for (long col = 0; col < cols; col += type.elements()) {
+                if (!type.isFinite(data, offset(row, col))) {
+                    return Optional.of("the block at row %d, column %d".formatted(row, col));
+                }
+            }
+        }
+        return Optional.empty();
     }
 
     /** Shape and type in words, as error messages use them: {@code [3, 256] q4_k}. */

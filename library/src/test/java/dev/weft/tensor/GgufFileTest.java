@@ -88,6 +88,20 @@ class GgufFileTest {
     }
 
     @Test
+    void blocksWithScalesThatAreNotFiniteAreRefused() throws IOException {
+        for (BlockType type : BlockType.MULTIPLIED) {
+            QuantizedMatrix blocks =
+                    QuantizedMatrix.ofB(arena, normal(DType.FP32, 3, 512), true, type);
+            // The second half of the last row; of Q4_K, its unit of offsets.
+            long at = blocks.offset(2, 256) + (type == BlockType.Q4_K ? 2 : 0);
+            blocks.data().set(DType.SHORT, at, (short) 0x7C00);
+            writer().tensor("w", blocks).write(path());
+            String block = "in which the block at row 2, column 256 has a scale that is infinite";
+            assertRefused(path(), () -> locate("w").readBlocks(arena), block);
+        }
+    }
+
+    @Test
     void anotherAlignmentIsFollowed() throws IOException {
         GgufWriter writer = writer().number("general.alignment", 128);
         writer.alignment = 128;
@@ -99,6 +113,7 @@ class GgufFileTest {
     @Test
     void otherTypesAndShapesAreRefusedOnlyIfWanted() throws IOException {
         writer().tensor(new Tensor("scalars", new long[] {5}, 0, -1, new byte[20]))
+                .tensor(new Tensor("scalar", new long[0], 0, -1, new byte[4]))
                 .tensor("good", normal(DType.FP32, 1, 3))
                 .tensor(new Tensor("odd", new long[] {32, 2}, 39, -1, new byte[34]))
                 .write(path());
@@ -110,7 +125,9 @@ class GgufFileTest {
         assertRefused(
                 path(), () -> locate("odd"), "holds tensor 'odd' of type number 39: expected");
         assertRefused(
-                path(), () -> locate("gone"), "has no tensor 'gone': it has scalars, good, odd");
+                path(),
+                () -> locate("gone"),
+                "has no tensor 'gone': it has scalars, scalar, good, odd");
         assertRefused(
                 path(),
                 () -> MatrixFiles.locate(path().toString(), null, -1, -1),
@@ -171,7 +188,7 @@ class GgufFileTest {
                 "has 18446744073709551615 as length of a text: expected at most");
         check(
                 writer().tensor(new Tensor("w", new long[] {1, 1, 1, 1, 1}, 0, 0, new byte[32])),
-                "describes tensor 'w' with 5 dimensions: expected 1 to 4");
+                "describes tensor 'w' with 5 dimensions: expected at most 4");
         check(
                 writer().tensor(new Tensor("w", new long[] {0, 4}, 0, 0, new byte[32])),
                 "describes tensor 'w' with a dimension of 0: expected 1 or more");

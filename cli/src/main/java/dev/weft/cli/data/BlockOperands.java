@@ -30,6 +30,7 @@ public final class BlockOperands implements Operands {
     private final Map<Integer, QuantizedMatrix> blocks = new ConcurrentHashMap<>();
     private final Map<Integer, Matrix> values = new ConcurrentHashMap<>();
     private final Map<Matrix, QuantizedMatrix> quantized = new ConcurrentHashMap<>();
+    private final Map<Integer, QuantizedMatrix> wholes = new ConcurrentHashMap<>();
     private final Map<Integer, List<Weights>> weights = new ConcurrentHashMap<>();
 
     /**
@@ -98,17 +99,22 @@ public final class BlockOperands implements Operands {
                         own.allocate(
                                 gemm.packedBytes(end - from, n, DType.FP32),
                                 PackedB.ALIGNMENT_BYTES));
-        QuantizedMatrix all = whole(worldRank, own);
+        QuantizedMatrix all = whole(worldRank);
         packed.fill(all.block(0, n, from, end - from), 0, 1);
         return packed;
     }
 
-    private QuantizedMatrix whole(int worldRank, Arena own) {
+    /** Copied once for all parts of K, and for all ranks of a group. */
+    private QuantizedMatrix whole(int worldRank) {
+        return spec.gathers()
+                ? blocks(worldRank)
+                : wholes.computeIfAbsent(
+                        spec.members(worldRank).getFirst(), first -> joined(worldRank));
+    }
+
+    private QuantizedMatrix joined(int worldRank) {
         QuantizedMatrix mine = blocks(worldRank);
-        if (spec.gathers()) {
-            return mine;
-        }
-        QuantizedMatrix all = QuantizedMatrix.allocate(own, mine.type(), mine.rows(), spec.k());
+        QuantizedMatrix all = QuantizedMatrix.allocate(arena, mine.type(), mine.rows(), spec.k());
         long col = 0;
         for (int member : spec.members(worldRank)) {
             QuantizedMatrix part = blocks(member);

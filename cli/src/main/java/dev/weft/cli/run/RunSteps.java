@@ -320,7 +320,8 @@ record RunSteps(
      * @param heartbeat called for ranks that wait meanwhile
      */
     void storeModel(RunRequest request, Runnable heartbeat, Console console) {
-        if (request.choosesByModel()) {
+        // A model of an engine for blocks would be taken for this machine's by others.
+        if (request.choosesByModel() && request.problem().blocks() == null) {
             StoredModel.storeIfMissing(
                             engine(request.problem()),
                             onCpu(request.problem().multipliedA()),

@@ -103,10 +103,7 @@ final class SimRun {
             ProblemSpec spec = request.problem();
             options.execution.checkStrict(spec);
             EpilogueData.check(execution.epilogue(), spec);
-            if (spec.blocks() != null) {
-                throw new UsageException(
-                        "--b-dtype %s in simulation: expected --run-mode cpu", spec.labelOfB());
-            }
+            requireNoBlocks(spec);
             SimRules.checkSlow(options.slow, spec.ranks());
             String hosts = hosts(machine.hosts(spec.ranks()));
             SimRules.checked(search(machine, request, spec.replicaGroups().groups().getFirst()));
@@ -163,9 +160,18 @@ final class SimRun {
      */
     static RunRecord.Predicted predicted(RunSteps steps, RunRequest request) {
         SimRun run = new SimRun(steps);
+        requireNoBlocks(request.problem());
         Machine machine = SimRules.machine(run.options.execution.socVersion);
         return new RunRecord.Predicted(
                 machine.name(), run.price(machine, request).slowest().views());
+    }
+
+    private static void requireNoBlocks(ProblemSpec spec) {
+        if (spec.blocks() != null) {
+            throw new UsageException(
+                    "--b-dtype %s in simulation: expected --run-mode cpu without --soc-version",
+                    spec.labelOfB());
+        }
     }
 
     private PricedGroups price(Machine machine, RunRequest request) {
