@@ -97,40 +97,6 @@ public record ProblemSpec(
         }
     }
 
-    /** Without blocks. */
-    public ProblemSpec(
-            int ranks,
-            ReplicaGroups replicaGroups,
-            Shards shards,
-            long k,
-            long n,
-            DType aType,
-            DType bType,
-            DType outType,
-            boolean columnSharded,
-            boolean transposeB,
-            String data,
-            long seed,
-            Sums sums,
-            Fp8 fp8) {
-        this(
-                ranks,
-                replicaGroups,
-                shards,
-                k,
-                n,
-                aType,
-                bType,
-                outType,
-                columnSharded,
-                transposeB,
-                data,
-                seed,
-                sums,
-                fp8,
-                null);
-    }
-
     private static void checkBlocks(BlockType blocks, long k, Shards parts) {
         for (int r = 0; r < parts.ranks(); r++) {
             if (parts.rows(r) % blocks.elements() != 0) {

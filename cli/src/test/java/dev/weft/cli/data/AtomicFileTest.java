@@ -134,6 +134,7 @@ class AtomicFileTest {
                         "normal",
                         1,
                         null,
+                        null,
                         null);
         DataFolder data = new DataFolder(folder, spec);
         assertTrue(data.generate(true, new Progress(false)));

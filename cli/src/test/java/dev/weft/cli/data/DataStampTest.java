@@ -35,6 +35,7 @@ class DataStampTest {
                     "normal",
                     Long.MIN_VALUE,
                     null,
+                    null,
                     null);
 
     @TempDir private Path folder;
@@ -64,6 +65,7 @@ class DataStampTest {
                         false,
                         "normal",
                         19,
+                        null,
                         null,
                         null);
         assertEquals(

@@ -127,6 +127,7 @@ class OverflowTest {
                         "files",
                         19,
                         null,
+                        null,
                         null);
         try (Arena arena = Arena.ofShared()) {
             Matrix a = Matrix.allocate(arena, DType.FP32, rows, k);

@@ -1,15 +1,7 @@
 package dev.weft.gemm.code;
 
-import static dev.weft.gemm.code.X86Assembler.R10;
-import static dev.weft.gemm.code.X86Assembler.R12;
-import static dev.weft.gemm.code.X86Assembler.R13;
-import static dev.weft.gemm.code.X86Assembler.R14;
-import static dev.weft.gemm.code.X86Assembler.R15;
-import static dev.weft.gemm.code.X86Assembler.RBP;
-import static dev.weft.gemm.code.X86Assembler.RBX;
 import static dev.weft.gemm.code.X86Assembler.RSP;
 
-import dev.weft.gemm.code.Arguments.Name;
 import dev.weft.gemm.code.Assembler.Label;
 import dev.weft.gemm.code.X86Assembler.Condition;
 import dev.weft.tensor.DType;
@@ -20,27 +12,13 @@ import dev.weft.tensor.DType;
  * broadcast from there: so memory is read all the time, any type takes the same multiply-adds, and
  * rows whose length is a power of two do not share places in the nearest cache.
  */
-final class X86FewColumns {
+final class X86FewColumns extends X86InPlace {
 
     /** How far ahead of its use a row of A is prefetched. */
     private static final int AHEAD_BYTES = 512;
 
-    private static final int OFFSET = R12;
-    private static final int A_PITCH = R13;
-    private static final int THIS = R14;
-    private static final int NEXT = R15;
-    private static final int ROW = R10;
-
-    private final X86Tiles tiles;
-    private final X86Assembler code;
-    private final int vectorBytes;
-    private final int lanes;
-
     X86FewColumns(X86Tiles tiles) {
-        this.tiles = tiles;
-        this.code = tiles.code;
-        this.vectorBytes = tiles.vectorBytes;
-        this.lanes = vectorBytes / Float.BYTES;
+        super(tiles);
     }
 
     /**
@@ -48,43 +26,14 @@ final class X86FewColumns {
      * them is repeated up to a multiple.
      */
     int sum(DType type, int rows, int vectors) {
-        final int[] saved = {RBX, RBP, OFFSET, A_PITCH, THIS, NEXT};
-        final int count = X86Tiles.TILES;
-        final int pointers = 2 * rows * vectorBytes;
-        code.align(X86Tiles.LINE_BYTES);
-        final int start = code.position();
-        for (int register : saved) {
-            code.push(register);
-        }
-        code.movLoad(A_PITCH, X86Tiles.ARGUMENTS, Name.A_PITCH.offset());
-        X86Tiles.loadArguments(code);
-        code.mov(RBP, RSP);
-        code.addImm(RSP, -pointers - rows * Long.BYTES);
-        code.andImm(RSP, -X86Tiles.LINE_BYTES);
-
-        final Label tile = code.label();
-        code.mov(X86Tiles.B, X86Tiles.PANEL);
-        for (int r = 0; r < rows; r++) {
-            code.movStore(RSP, pointers + r * Long.BYTES, X86Tiles.A);
-            Label isLast = new Label();
-            code.dec(count);
-            code.j(Condition.LE, isLast);
-            code.add(X86Tiles.A, A_PITCH);
-            code.place(isLast);
-        }
-        tiles.loadOrClear(rows, vectors);
-        steps(type, rows, vectors);
-        tiles.storeSums(rows, vectors);
-        code.test(count, count);
-        code.j(Condition.G, tile);
-
-        code.mov(RSP, RBP);
-        for (int i = saved.length - 1; i >= 0; i--) {
-            code.pop(saved[i]);
-        }
-        code.vzeroupper();
-        code.ret();
-        return start;
+        return function(
+                rows,
+                2 * rows,
+                () -> {
+                    tiles.loadOrClear(rows, vectors);
+                    steps(type, rows, vectors);
+                    tiles.storeSums(rows, vectors);
+                });
     }
 
     /** At least as many steps as a vector has lanes. */
@@ -96,7 +45,7 @@ final class X86FewColumns {
         code.mov(THIS, RSP);
         code.mov(NEXT, RSP);
         code.addImm(NEXT, rows * vectorBytes);
-        copyVectors(type, rows, 0, rows, THIS);
+        copyVectors(type, 0, rows, THIS);
         code.addImm(OFFSET, lanes * type.bytes());
         code.mov(left, X86Tiles.DEPTH);
         code.subImm(left, 2 * lanes);
@@ -105,7 +54,7 @@ final class X86FewColumns {
         Label again = code.label();
         for (int k = 0; k < lanes; k++) {
             tiles.step(DType.FP32, k, rows, vectors, THIS, k * Float.BYTES, vectorBytes);
-            copyVectors(type, rows, k * rows / lanes, (k + 1) * rows / lanes, NEXT);
+            copyVectors(type, k * rows / lanes, (k + 1) * rows / lanes, NEXT);
         }
         code.addImm(OFFSET, lanes * type.bytes());
         code.addImm(X86Tiles.B, lanes * tiles.panelRowBytes(DType.FP32));
@@ -121,13 +70,8 @@ final class X86FewColumns {
         code.addImm(X86Tiles.B, lanes * tiles.panelRowBytes(DType.FP32));
 
         // The rest are the last elements of the vector that ends with the row.
-        code.addImm(left, lanes);
-        code.j(Condition.E, done);
-        code.mov(ROW, left);
-        code.subImm(ROW, lanes);
-        code.shl(ROW, Integer.numberOfTrailingZeros(type.bytes()));
-        code.add(OFFSET, ROW);
-        copyVectors(type, rows, 0, rows, THIS);
+        backToLast(type, left, done);
+        copyVectors(type, 0, rows, THIS);
         code.mov(ROW, left);
         code.shl(ROW, 2);
         code.addImm(THIS, vectorBytes);
@@ -142,12 +86,9 @@ final class X86FewColumns {
     }
 
     /** Copies a vector of each of some rows to the stack, widened. */
-    private void copyVectors(DType type, int rows, int from, int to, int buffer) {
+    private void copyVectors(DType type, int from, int to, int buffer) {
         for (int r = from; r < to; r++) {
-            code.movLoad(ROW, RSP, 2 * rows * vectorBytes + r * Long.BYTES);
-            code.add(ROW, OFFSET);
-            tiles.loadVector(type, tiles.lastRegister(), ROW, 0);
-            code.prefetcht0(ROW, AHEAD_BYTES);
+            loadElements(type, r, tiles.lastRegister(), AHEAD_BYTES);
             code.vmovupsStore(buffer, r * vectorBytes, tiles.lastRegister());
         }
     }

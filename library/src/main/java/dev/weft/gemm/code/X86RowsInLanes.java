@@ -1,14 +1,7 @@
 package dev.weft.gemm.code;
 
-import static dev.weft.gemm.code.X86Assembler.R10;
-import static dev.weft.gemm.code.X86Assembler.R12;
-import static dev.weft.gemm.code.X86Assembler.R13;
-import static dev.weft.gemm.code.X86Assembler.R14;
-import static dev.weft.gemm.code.X86Assembler.RBP;
-import static dev.weft.gemm.code.X86Assembler.RBX;
 import static dev.weft.gemm.code.X86Assembler.RSP;
 
-import dev.weft.gemm.code.Arguments.Name;
 import dev.weft.gemm.code.Assembler.Label;
 import dev.weft.gemm.code.X86Assembler.Condition;
 import dev.weft.tensor.DType;
@@ -18,7 +11,7 @@ import dev.weft.tensor.DType;
  * vector has a column's sums of as many rows as it has lanes. As many elements of these rows are
  * transposed in registers, so the elements of one k are in one vector.
  */
-final class X86RowsInLanes {
+final class X86RowsInLanes extends X86InPlace {
 
     /**
      * How far ahead of its use a row of A is prefetched. Measured with 4096 x 4096 x 1 from memory,
@@ -26,19 +19,7 @@ final class X86RowsInLanes {
      */
     private static final int AHEAD_BYTES = 512;
 
-    private static final int OFFSET = R12;
-    private static final int A_PITCH = R13;
-    private static final int THIS = R14;
-    private static final int ROW = R10;
-
-    private final X86Tiles tiles;
-    private final X86Assembler code;
-    private final int vectorBytes;
-    private final int lanes;
     private final boolean wide;
-
-    /** Where on the stack the addresses of rows are, behind a vector for each lane. */
-    private final int pointers;
 
     /** A register that holds nothing; each step of a transposition moves it on. */
     private int free;
@@ -49,52 +30,20 @@ final class X86RowsInLanes {
     }
 
     X86RowsInLanes(X86Tiles tiles) {
-        this.tiles = tiles;
-        this.code = tiles.code;
-        this.vectorBytes = tiles.vectorBytes;
-        this.lanes = vectorBytes / Float.BYTES;
+        super(tiles);
         this.wide = lanes == 16;
-        this.pointers = lanes * vectorBytes;
     }
 
     /** Sums of all lanes' rows at a time; the last row is repeated up to a multiple. */
     int sum(DType type, int cols) {
-        final int[] saved = {RBX, RBP, OFFSET, A_PITCH, THIS};
-        final int count = X86Tiles.TILES;
-        code.align(X86Tiles.LINE_BYTES);
-        final int start = code.position();
-        for (int register : saved) {
-            code.push(register);
-        }
-        code.movLoad(A_PITCH, X86Tiles.ARGUMENTS, Name.A_PITCH.offset());
-        X86Tiles.loadArguments(code);
-        code.mov(RBP, RSP);
-        code.addImm(RSP, -pointers - lanes * Long.BYTES);
-        code.andImm(RSP, -X86Tiles.LINE_BYTES);
-
-        final Label tile = code.label();
-        code.mov(X86Tiles.B, X86Tiles.PANEL);
-        for (int r = 0; r < lanes; r++) {
-            code.movStore(RSP, pointers + r * Long.BYTES, X86Tiles.A);
-            Label isLast = new Label();
-            code.dec(count);
-            code.j(Condition.LE, isLast);
-            code.add(X86Tiles.A, A_PITCH);
-            code.place(isLast);
-        }
-        loadOrClear(cols);
-        steps(type, cols);
-        storeSums(cols);
-        code.test(count, count);
-        code.j(Condition.G, tile);
-
-        code.mov(RSP, RBP);
-        for (int i = saved.length - 1; i >= 0; i--) {
-            code.pop(saved[i]);
-        }
-        code.vzeroupper();
-        code.ret();
-        return start;
+        return function(
+                lanes,
+                lanes,
+                () -> {
+                    loadOrClear(cols);
+                    steps(type, cols);
+                    storeSums(cols);
+                });
     }
 
     /** Above the rows' registers and a free one. */
@@ -161,12 +110,7 @@ final class X86RowsInLanes {
         code.j(Condition.GE, again);
 
         // The rest are the last elements of the vector that ends with the row.
-        code.addImm(left, lanes);
-        code.j(Condition.E, done);
-        code.mov(ROW, left);
-        code.subImm(ROW, lanes);
-        code.shl(ROW, Integer.numberOfTrailingZeros(type.bytes()));
-        code.add(OFFSET, ROW);
+        backToLast(type, left, done);
         int[] last = loadTransposed(type);
         for (int k = 0; k < lanes; k++) {
             code.vmovupsStore(RSP, k * vectorBytes, last[k]);
@@ -174,7 +118,7 @@ final class X86RowsInLanes {
         code.mov(ROW, left);
         code.shl(ROW, Integer.numberOfTrailingZeros(vectorBytes));
         code.mov(THIS, RSP);
-        code.addImm(THIS, pointers);
+        code.addImm(THIS, lanes * vectorBytes);
         code.sub(THIS, ROW);
         Label one = code.label();
         code.vmovups(0, THIS, 0);
@@ -204,10 +148,7 @@ final class X86RowsInLanes {
         int[] rows = new int[lanes];
         for (int r = 0; r < lanes; r++) {
             rows[r] = r;
-            code.movLoad(ROW, RSP, pointers + r * Long.BYTES);
-            code.add(ROW, OFFSET);
-            tiles.loadVector(type, r, ROW, 0);
-            code.prefetcht0(ROW, AHEAD_BYTES);
+            loadElements(type, r, r, AHEAD_BYTES);
         }
         free = lanes;
         // Four rows by four k in each 128 bits: afterwards fours[4 i + j] has k = j of each four k

@@ -104,6 +104,7 @@ public final class FuzzedCommand {
                                 "normal",
                                 19,
                                 sums ? new ProblemSpec.Sums(true, Shards.of(16, 0)) : null,
+                                null,
                                 null),
                         true)
                 .getBytes(StandardCharsets.UTF_8);
