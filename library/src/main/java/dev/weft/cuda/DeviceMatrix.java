@@ -11,6 +11,7 @@ import java.util.Objects;
  * A view of {@code rows x cols} elements in device memory, Weft's own or anybody else's pointer. It
  * owns nothing.
  *
+ * @param address may be 0 if there are no elements
  * @param rowPitch elements from one row's start to the next one's, at least {@code cols}
  */
 public record DeviceMatrix(long address, DType dtype, long rows, long cols, long rowPitch) {
@@ -20,7 +21,8 @@ public record DeviceMatrix(long address, DType dtype, long rows, long cols, long
 
     public DeviceMatrix {
         Objects.requireNonNull(dtype, "dtype");
-        if (address == 0 || rows < 0 || cols < 0 || rowPitch < cols) {
+        boolean nowhere = address == 0 && rows > 0 && cols > 0;
+        if (nowhere || rows < 0 || cols < 0 || rowPitch < cols) {
             throw new IllegalArgumentException(
                     ("device matrix of %s x %s with row pitch %s at %s: expected an address,"
                                     + " no negative size, and a pitch of at least the columns")

@@ -105,7 +105,8 @@ final class DlpackTensor {
 
     static MemorySegment write(DeviceMatrix matrix, int gpu, Arena arena) {
         MemorySegment tensor = arena.allocate(BYTES, Long.BYTES);
-        tensor.set(JAVA_LONG, 0, matrix.address());
+        boolean empty = matrix.rows() == 0 || matrix.cols() == 0;
+        tensor.set(JAVA_LONG, 0, empty ? 0 : matrix.address());
         tensor.set(JAVA_INT, DEVICE_AT, CUDA);
         tensor.set(JAVA_INT, DEVICE_AT + 4, gpu);
         tensor.set(JAVA_INT, DIMENSIONS_AT, 2);

@@ -52,7 +52,7 @@ public final class GpuStream implements AutoCloseable {
      * before a launch. If it throws, there is no graph.
      */
     public Graph capture(Runnable work) {
-        CudaGraphs.beginCapture(handle);
+        CudaGraphs.beginCapture(handle, CudaGraphs.Mode.RELAXED);
         try {
             work.run();
         } catch (RuntimeException | Error e) {

@@ -13,11 +13,20 @@ import java.lang.foreign.MemorySegment;
  */
 public final class CudaGraphs {
 
-    /** {@code CU_STREAM_CAPTURE_MODE_RELAXED}: other threads and calls go on as usual. */
-    private static final int RELAXED = 2;
+    /** What a thread may do while a stream is captured, by CUDA's numbers. */
+    public enum Mode {
+        /** Nothing that CUDA calls unsafe, in any thread that has not chosen another mode. */
+        GLOBAL,
+        /** Likewise, in the capturing thread. */
+        THREAD_LOCAL,
+        /** All but using the stream for what cannot be captured. */
+        RELAXED
+    }
 
     private static final BoundLibrary DRIVER = CudaLibrary.DRIVER;
     private static final NativeFunction BEGIN = DRIVER.function("cuStreamBeginCapture_v2", "PI");
+    private static final NativeFunction EXCHANGE =
+            DRIVER.function("cuThreadExchangeStreamCaptureMode", "P");
     private static final NativeFunction END = DRIVER.function("cuStreamEndCapture", "PP");
     private static final NativeFunction IS_CAPTURING = DRIVER.function("cuStreamIsCapturing", "PP");
     private static final NativeFunction INSTANTIATE =
@@ -29,8 +38,16 @@ public final class CudaGraphs {
     private CudaGraphs() {}
 
     /** What is queued on the stream from now on is recorded instead. */
-    public static void beginCapture(long stream) {
-        BEGIN.run("stream %#x", stream, RELAXED);
+    public static void beginCapture(long stream, Mode mode) {
+        BEGIN.run("stream %#x", stream, mode.ordinal());
+    }
+
+    /** Sets this thread's mode, and returns the one that it had. */
+    public static Mode exchangeMode(Mode mode) {
+        MemorySegment inOut = scratch();
+        inOut.set(JAVA_INT, 0, mode.ordinal());
+        EXCHANGE.run("mode at %#x", inOut.address());
+        return Mode.values()[inOut.get(JAVA_INT, 0)];
     }
 
     public static boolean isCapturing(long stream) {

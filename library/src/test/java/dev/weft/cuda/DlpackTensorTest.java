@@ -80,6 +80,21 @@ class DlpackTensorTest {
         }
     }
 
+    /** Libraries show no address where there is nothing. */
+    @Test
+    void aTensorWithoutElementsHasNoAddress() {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment tensor = tensor(arena, 2, 2, 16, 0, 7);
+            tensor.set(JAVA_LONG, 0, 0);
+            DeviceMatrix read = DlpackTensor.read(tensor.address(), 0);
+            assertEquals(new DeviceMatrix(0, DType.FP16, 0, 7, 7), read);
+            DeviceMatrix empty = new DeviceMatrix(SOMEWHERE, DType.FP16, 0, 7, 8);
+            assertEquals(0, DlpackTensor.write(empty, 0, arena).get(JAVA_LONG, 0));
+            tensor.set(ADDRESS, 24, arena.allocateFrom(JAVA_LONG, 5, 7));
+            assertRefused(tensor, "5 x 7", "at 0");
+        }
+    }
+
     private static void assertRefused(MemorySegment tensor, String... words) {
         String message =
                 assertThrows(

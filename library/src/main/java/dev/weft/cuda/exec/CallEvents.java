@@ -1,12 +1,10 @@
 package dev.weft.cuda.exec;
 
 import dev.weft.cuda.GpuStream;
-import dev.weft.cuda.exec.CopyList.LaneCounters;
 import dev.weft.cuda.kernel.DeviceEvent;
 import dev.weft.cuda.kernel.Origin;
 import dev.weft.cuda.kernel.PinnedBuffer;
 import dev.weft.cuda.kernel.StallWord;
-import dev.weft.cuda.kernel.TileSchedule.Counter;
 import dev.weft.fabric.FabricException;
 import dev.weft.fabric.FabricException.CorruptSignalException;
 import dev.weft.fabric.FabricException.StallException;
@@ -18,6 +16,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.function.IntFunction;
 import java.util.function.IntUnaryOperator;
 
 /**
@@ -41,7 +40,7 @@ public final class CallEvents implements AutoCloseable {
 
     private final IntUnaryOperator worldRank;
     private final CudaBuffers buffers;
-    private final LaneCounters counters;
+    private final IntFunction<Map<Integer, Integer>> counters;
     private final Runnable heartbeat;
     private final Runnable check;
     private final long deadlineNs;
@@ -62,7 +61,8 @@ public final class CallEvents implements AutoCloseable {
      * @param origins by flag: whose rows it tells of
      * @param due flags of what arrives
      * @param worldRank the number by which errors name a rank
-     * @param counters behind the flags; null if there are none
+     * @param counters by call: what the words behind the flags hold once it and all before it have
+     *     ended, by index among flags and counters
      * @param heartbeat tells the peers that this rank lives
      * @param check throws what became of a peer that has failed or died
      * @param work floating-point operations of a call's products
@@ -73,7 +73,7 @@ public final class CallEvents implements AutoCloseable {
             int[] due,
             IntUnaryOperator worldRank,
             CudaBuffers buffers,
-            LaneCounters counters,
+            IntFunction<Map<Integer, Integer>> counters,
             Runnable heartbeat,
             Runnable check,
             long deadlineNs,
@@ -269,12 +269,11 @@ public final class CallEvents implements AutoCloseable {
                 CudaStreams.writeValue32(rescue.handle(), word, call);
             }
         }
-        if (counters != null) {
-            for (Counter counter : counters.arriving().values()) {
-                long word = buffers.flags() + 4L * counter.word();
-                CudaStreams.writeValue32(rescue.handle(), word, counter.last(call));
-            }
-        }
+        counters.apply(call)
+                .forEach(
+                        (word, value) ->
+                                CudaStreams.writeValue32(
+                                        rescue.handle(), buffers.flags() + 4L * word, value));
     }
 
     private FabricException describe(StallWord.Stall stall) {

@@ -268,6 +268,13 @@ public record CopyList(
             return new LaneCounters(ranks * mostLanes, arriving, lanes);
         }
 
+        /** By word: what it holds at the end of a call. */
+        public Map<Integer, Integer> reached(int call) {
+            Map<Integer, Integer> all = new HashMap<>();
+            arriving.values().forEach(each -> all.put(each.word(), each.last(call)));
+            return all;
+        }
+
         /** A lane has a word at every rank. */
         private static List<Counter> counters(List<Copy> lane, int word) {
             Map<Integer, Integer> counts = new HashMap<>();

@@ -100,7 +100,7 @@ public final class DeviceOperands implements AutoCloseable {
         } else if (b.host() != null) {
             bs.add(matrix(b.dtype(), b.host().rows(), b.host().cols(), stream));
             bs.getLast().upload(b.host(), stream);
-        } else if (copies || !b.device().isAligned()) {
+        } else if (copies || !b.device().isAligned() || b.device().address() == 0) {
             bs.add(matrix(b.dtype(), b.device().rows(), b.device().cols(), stream));
             copy(b.device(), bs.getLast(), stream);
         } else {

@@ -4,7 +4,6 @@ import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.Gpu;
 import dev.weft.cuda.GpuStream;
 import dev.weft.cuda.exec.CallEvents;
-import dev.weft.cuda.exec.CopyList.LaneCounters;
 import dev.weft.cuda.exec.CudaBuffers;
 import dev.weft.cuda.exec.DeviceOperands;
 import dev.weft.cuda.exec.Peers;
@@ -23,6 +22,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Function;
+import java.util.function.IntFunction;
 import java.util.function.Supplier;
 
 /**
@@ -91,15 +91,21 @@ final class CudaGroup {
 
     /** Prepares something in agreement with the other ranks; if it fails, they fail too. */
     <T> T prepare(Supplier<T> prepared) {
+        List<CudaWeights> held = new ArrayList<>();
         try {
             gpu.bind();
-            weights.values().forEach(CudaWeights::checkOpen);
+            for (CudaWeights each : weights.values()) {
+                each.hold();
+                held.add(each);
+            }
             return prepared.get();
         } catch (RuntimeException | Error e) {
             if (fabric != null) {
                 fabric.fail(e);
             }
             throw e;
+        } finally {
+            held.forEach(CudaWeights::letGo);
         }
     }
 
@@ -164,7 +170,7 @@ final class CudaGroup {
     /**
      * @param origins by flag: whose rows it tells of
      * @param due flags of what arrives
-     * @param counters behind the flags; null if there are none
+     * @param counters by call: what the words behind the flags hold at its end
      * @param work floating-point operations of a call's products
      */
     CallEvents events(
@@ -172,7 +178,7 @@ final class CudaGroup {
             int[] due,
             Peers peers,
             CudaBuffers buffers,
-            LaneCounters counters,
+            IntFunction<Map<Integer, Integer>> counters,
             double work) {
         return new CallEvents(
                 rank,

@@ -69,6 +69,12 @@ abstract sealed class CudaOperator extends Operator<DeviceMatrix>
     /** Of calls in graphs; null if there are none. */
     private Shards capturedRows;
 
+    /** The number of the latest of them. */
+    private int capturedCall;
+
+    /** Of a call whose launch in a graph has failed; 0 if none has. */
+    private int failedReplay;
+
     /**
      * Takes ownership of all arguments, and closes them.
      *
@@ -168,12 +174,12 @@ abstract sealed class CudaOperator extends Operator<DeviceMatrix>
 
         @Override
         public int number() {
-            return started();
+            return failedReplay > 0 ? failedReplay : started();
         }
 
         @Override
         public boolean moves() {
-            return started() > 0 && view(started()) != View.COMPUTE_ONLY;
+            return failedReplay > 0 || started() > 0 && view(started()) != View.COMPUTE_ONLY;
         }
 
         @Override
@@ -183,12 +189,12 @@ abstract sealed class CudaOperator extends Operator<DeviceMatrix>
 
         @Override
         public Map<Integer, Map<Integer, Boolean>> arrivals() {
-            return events.arrivals(started());
+            return events.arrivals(number());
         }
 
         @Override
         public List<FailureReport.Sent> sent() {
-            return run.sent(started());
+            return run.sent(number());
         }
     }
 
@@ -244,13 +250,27 @@ abstract sealed class CudaOperator extends Operator<DeviceMatrix>
             throw new IllegalStateException(
                     "a call is under way, and one of the two only measures: await it first");
         }
-        run.prepare(shards);
         gpu.bind();
         boolean captures = CudaGraphs.isCapturing(stream.handle());
+        if (!captures) {
+            return queue(shard, shards, stream, view, false);
+        }
+        // Some of what follows is not captured, which only this mode allows.
+        CudaGraphs.Mode mode = CudaGraphs.exchangeMode(CudaGraphs.Mode.RELAXED);
+        try {
+            return queue(shard, shards, stream, view, true);
+        } finally {
+            CudaGraphs.exchangeMode(mode);
+        }
+    }
+
+    private PendingCall<DeviceMatrix> queue(
+            DeviceMatrix shard, Shards shards, GpuStream stream, View view, boolean captures) {
+        run.prepare(shards);
         checkCapture(shards, view, captures);
         events.setCaptured(captures);
         try {
-            queue(shard, shards, stream, view, captures);
+            queueSteps(shard, shards, stream, view, captures);
             events.end(started(), stream);
             events.setCaptured(false);
         } catch (RuntimeException e) {
@@ -260,6 +280,7 @@ abstract sealed class CudaOperator extends Operator<DeviceMatrix>
         }
         if (captures) {
             capturedRows = shards;
+            capturedCall = started();
             captured();
         }
         return pending();
@@ -285,6 +306,7 @@ abstract sealed class CudaOperator extends Operator<DeviceMatrix>
             throw new UnsupportedOperationException(
                     "a graph cannot have " + run.obstacleToCapture());
         }
+        outcome.captureComes();
         // Not a part of the graph: the rows are those of other launches and calls, too.
         run.setRows(shards, ownStream);
         ownStream.synchronize();
@@ -300,6 +322,7 @@ abstract sealed class CudaOperator extends Operator<DeviceMatrix>
         try {
             events.checkStall();
         } catch (RuntimeException e) {
+            failedReplay = capturedCall;
             failed(e);
             throw withReport(e);
         }
@@ -330,7 +353,7 @@ abstract sealed class CudaOperator extends Operator<DeviceMatrix>
         }
     }
 
-    private void queue(
+    private void queueSteps(
             DeviceMatrix shard, Shards shards, GpuStream stream, View view, boolean captures) {
         int call = started() + 1;
         // Behind the call before, whichever stream that is on.
@@ -409,18 +432,24 @@ abstract sealed class CudaOperator extends Operator<DeviceMatrix>
             return;
         }
         gpu.bind();
-        events.drain(started(), hasFailed());
-        boolean unread = peers.awaitRelease(hasFailed());
-        run.close();
-        events.close();
-        ownStream.close();
-        if (unread) {
-            peers.close();
-            buffers.close();
-            DeviceRun.closeAll(memory);
+        boolean drained = false;
+        boolean unread = false;
+        try {
+            events.drain(started(), hasFailed());
+            drained = true;
+            unread = peers.awaitRelease(hasFailed());
+            run.close();
+            events.close();
+            ownStream.close();
+            if (unread) {
+                peers.close();
+                buffers.close();
+                DeviceRun.closeAll(memory);
+            }
+        } finally {
+            boolean mayBeRead = !drained || !unread && sums && linked != null;
+            weights.values().forEach(each -> each.leftBy(this, mayBeRead));
         }
-        boolean mayBeRead = !unread && sums && linked != null;
-        weights.values().forEach(each -> each.leftBy(this, mayBeRead));
     }
 
     @Override
@@ -435,6 +464,9 @@ abstract sealed class CudaOperator extends Operator<DeviceMatrix>
         private long endNs;
         private long elapsedNs;
 
+        /** Gathered A, if a call has been captured since. */
+        private Optional<DeviceMatrix> beforeCapture;
+
         /** Whether the gather, or the sums, and the products came one after the other. */
         private boolean inTurn;
 
@@ -443,10 +475,15 @@ abstract sealed class CudaOperator extends Operator<DeviceMatrix>
 
         private void ended(int awaited) {
             call = awaited;
+            beforeCapture = null;
             endNs = System.nanoTime();
             elapsedNs = events.elapsedNs(call);
             inTurn = sequential && view(call) == View.PIPELINED;
             firstNs = inTurn ? events.firstNs(call) : 0;
+        }
+
+        private void captureComes() {
+            beforeCapture = gathered();
         }
 
         @Override
@@ -456,7 +493,7 @@ abstract sealed class CudaOperator extends Operator<DeviceMatrix>
 
         @Override
         public Optional<DeviceMatrix> gathered() {
-            return run.gathered();
+            return beforeCapture == null ? run.gathered() : beforeCapture;
         }
 
         @Override

@@ -35,6 +35,9 @@ public final class CudaWeights implements AutoCloseable {
     private final DeviceOperands memory = new DeviceOperands();
     private final Set<CudaOperator> users = new HashSet<>();
 
+    /** How many operators are being prepared. */
+    private int preparing;
+
     /** Whether peers that did not come when an operator was closed may still read the memory. */
     private boolean mayBeRead;
 
@@ -127,6 +130,11 @@ public final class CudaWeights implements AutoCloseable {
 
     private synchronized void replace(B b, String other) {
         checkOpen();
+        if (preparing > 0) {
+            throw new IllegalStateException(
+                    "weights with which %d operators are being prepared: replace them afterwards"
+                            .formatted(preparing));
+        }
         if (!other.equals(text)) {
             throw new IllegalArgumentException(
                     "the B of these weights is to be replaced by %s: expected %s, as it was given"
@@ -142,9 +150,10 @@ public final class CudaWeights implements AutoCloseable {
     /** Frees the memory; refused while an operator uses it. */
     @Override
     public synchronized void close() {
-        if (!users.isEmpty()) {
+        if (!users.isEmpty() || preparing > 0) {
             throw new IllegalStateException(
-                    "weights that %d operators use: close those first".formatted(users.size()));
+                    "weights that %d operators use: close those first"
+                            .formatted(users.size() + preparing));
         }
         if (!closed) {
             closed = true;
@@ -162,6 +171,16 @@ public final class CudaWeights implements AutoCloseable {
         }
     }
 
+    /** An operator is being prepared: the memory stays until {@link #letGo}. */
+    synchronized void hold() {
+        checkOpen();
+        preparing++;
+    }
+
+    synchronized void letGo() {
+        preparing--;
+    }
+
     synchronized void usedBy(CudaOperator operator) {
         users.add(operator);
     }
@@ -174,7 +193,7 @@ public final class CudaWeights implements AutoCloseable {
         mayBeRead |= stillRead;
     }
 
-    synchronized void checkOpen() {
+    private void checkOpen() {
         if (closed) {
             throw new IllegalStateException("the weights are closed");
         }

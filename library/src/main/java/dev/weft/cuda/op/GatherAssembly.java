@@ -144,7 +144,13 @@ final class GatherAssembly {
         reserve(made);
         GatherRun.Prepared prepared = prepared(made);
         CallEvents events =
-                group.events(list.origins(), list.due(), peers, buffers, counters, work());
+                group.events(
+                        list.origins(),
+                        list.due(),
+                        peers,
+                        buffers,
+                        call -> counters == null ? Map.of() : counters.reached(call),
+                        work());
         made.push(events);
         group.barrier();
         return new CudaAllGatherMatmul(

@@ -2,7 +2,6 @@ package dev.weft.cuda.op;
 
 import dev.weft.cuda.GpuStream;
 import dev.weft.cuda.exec.CallEvents;
-import dev.weft.cuda.exec.CopyList.LaneCounters;
 import dev.weft.cuda.exec.CudaBuffers;
 import dev.weft.cuda.exec.DeviceLayout;
 import dev.weft.cuda.exec.DeviceOperands;
@@ -28,6 +27,8 @@ import dev.weft.tensor.DType;
 import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
+import java.util.Map;
+import java.util.function.IntFunction;
 import java.util.stream.IntStream;
 
 /**
@@ -160,7 +161,7 @@ record SumAssembly(
                         finish,
                         longestWaitNs);
         made.push(sums);
-        return operator(made, list.origins(), sums.awaited(), buffers, peers, sums, memory);
+        return operator(made, list.origins(), sums::reached, buffers, peers, sums, memory);
     }
 
     private CudaMatmulReduce linked(
@@ -199,7 +200,7 @@ record SumAssembly(
     private CudaMatmulReduce operator(
             Deque<AutoCloseable> made,
             List<Origin> origins,
-            LaneCounters counters,
+            IntFunction<Map<Integer, Integer>> counters,
             CudaBuffers buffers,
             Peers peers,
             SumRun sums,

@@ -1,6 +1,7 @@
 package dev.weft.cuda.op;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
@@ -10,6 +11,7 @@ import dev.weft.cuda.Gpu;
 import dev.weft.cuda.GpuStream;
 import dev.weft.cuda.kernel.DeviceCheck;
 import dev.weft.fabric.World;
+import dev.weft.ffi.CudaGraphs;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Reduction;
 import dev.weft.plan.Shards;
@@ -259,6 +261,48 @@ class CudaGraphIT {
                 }
                 layer.gather.checkReplays();
             }
+        }
+    }
+
+    /** As other libraries may capture; PyTorch's default is the strictest. */
+    @ParameterizedTest
+    @EnumSource(CudaGraphs.Mode.class)
+    void otherLibrariesMayCaptureInAnyMode(CudaGraphs.Mode mode) {
+        try (Layer layer = new Layer(Algorithm.MESH_PULL, Shards.of(190, 80));
+                DeviceCheck check = new DeviceCheck(gpu)) {
+            layer.place(0);
+            layer.call();
+            DeviceMatrix expected = DeviceProblem.like(layer.reduce.product(0));
+            expected.copyFrom(layer.reduce.product(0), layer.stream);
+            layer.stream.synchronize();
+            long stream = layer.stream.handle();
+            CudaGraphs.beginCapture(stream, mode);
+            layer.queue();
+            long graph = CudaGraphs.endCapture(stream);
+            check.poison(layer.reduce.product(0));
+            CudaGraphs.launch(graph, stream);
+            layer.stream.synchronize();
+            CudaGraphs.destroy(graph);
+            DeviceMatrix result = layer.reduce.product(0);
+            assertEquals(0, check.equal(expected, result).mismatches());
+            layer.call();
+        }
+    }
+
+    /** What a call gave stays until the next one, and a capture is none. */
+    @Test
+    void aCaptureLeavesTheGatheredRowsOfTheCallBefore() {
+        try (Layer layer = new Layer(Algorithm.MESH_PULL)) {
+            layer.place(0);
+            layer.call();
+            DeviceMatrix before = layer.gather.lastResult().gathered().orElseThrow();
+            layer.stream
+                    .capture(() -> layer.gather.start(layer.shard, layer.stream, View.PIPELINED))
+                    .close();
+            assertEquals(before, layer.gather.lastResult().gathered().orElseThrow());
+            assertNotEquals(before, layer.gather.gathered().orElseThrow());
+            layer.call();
+            assertEquals(layer.gather.gathered(), layer.gather.lastResult().gathered());
         }
     }
 

@@ -289,6 +289,44 @@ class CudaWeightsIT {
         }
     }
 
+    /** A rank that prepares waits for its peer, and meanwhile its weights must stay. */
+    @Test
+    void weightsStayWhileAnOperatorIsPrepared() {
+        Matrix b = b(false, 1);
+        try (World world = World.threads(2, DEADLINE);
+                CudaWeights weights = CudaWeights.copyOf(gpu, b, false)) {
+            world.run(
+                    fabric -> {
+                        gpu.bind();
+                        if (fabric.rank() == 1) {
+                            assertRefused(
+                                    IllegalStateException.class,
+                                    "weights with which 1 operators are being prepared: replace them afterwards",
+                                    () -> replaceUntilRefused(weights, b));
+                            assertRefused(
+                                    IllegalStateException.class,
+                                    "weights that 1 operators use: close those first",
+                                    weights::close);
+                        }
+                        try (CudaWeights own = CudaWeights.copyOf(gpu, b, false)) {
+                            CudaAllGatherMatmul.on(fabric, gpu)
+                                    .a(Shards.of(40, 24), DType.FP16)
+                                    .b(fabric.rank() == 0 ? weights : own)
+                                    .algorithm(Algorithm.MESH_PULL)
+                                    .prepare()
+                                    .close();
+                        }
+                    });
+        }
+    }
+
+    private static void replaceUntilRefused(CudaWeights weights, Matrix b) {
+        long startNs = System.nanoTime();
+        while (System.nanoTime() - startNs < DEADLINE.toNanos()) {
+            weights.replace(b);
+        }
+    }
+
     /** Peers read each other's rows of B where the weights are. Each rank replaces its own. */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})

@@ -3,7 +3,6 @@ package dev.weft.cuda.exec.sum;
 import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.GpuStream;
 import dev.weft.cuda.exec.CallEvents;
-import dev.weft.cuda.exec.CopyList.LaneCounters;
 import dev.weft.cuda.exec.CudaBuffers;
 import dev.weft.cuda.exec.DeviceRun;
 import dev.weft.cuda.exec.sum.SumCopyList.Move;
@@ -13,7 +12,6 @@ import dev.weft.cuda.kernel.GatedProduct;
 import dev.weft.cuda.kernel.RowPlaces;
 import dev.weft.cuda.kernel.RowRange;
 import dev.weft.cuda.kernel.TileSchedule;
-import dev.weft.cuda.kernel.TileSchedule.Counter;
 import dev.weft.cuda.kernel.TileTimes;
 import dev.weft.fabric.FailureReport;
 import dev.weft.ffi.CudaMemory;
@@ -533,13 +531,16 @@ public final class HostSums extends SumRun {
         return exchange.tracks(startNs);
     }
 
-    /** What the counters hold at the end of a call, for whoever has to end the waits for them. */
-    public LaneCounters awaited() {
-        Map<Integer, Counter> all = new HashMap<>();
-        for (int c = 0; c < perCall.length; c++) {
-            all.put(c, new Counter(list.origins().size() + c, perCall[c], 1));
+    /**
+     * By word: what a counter holds at the end of the latest call. It grows by what that call
+     * stores, which depends on its rows.
+     */
+    public Map<Integer, Integer> reached(int call) {
+        Map<Integer, Integer> all = new HashMap<>();
+        for (int c = 0; c < reached.length; c++) {
+            all.put(list.origins().size() + c, reached[c]);
         }
-        return new LaneCounters(perCall.length, all, List.of());
+        return all;
     }
 
     /** What is at the other end of the host memory. */
