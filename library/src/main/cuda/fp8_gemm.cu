@@ -48,7 +48,7 @@ constexpr int SCALE_BYTES = TILE_ROWS * 4; // of the rows of a tile
 constexpr int FULL_ARRIVALS = 1 + 32; // who tells of bytes to come, and each thread of the warp that copies scales
 static_assert(SCALE_BYTES + TILE_COLS * 4 <= STAGES * SCALE_BYTES, "there is room for the scales of a tile's columns");
 
-#include "hopper.cuh"
+#include "warpgroup.cuh"
 
 // Where scales are, and how many there are. 24 bytes.
 struct Scales {

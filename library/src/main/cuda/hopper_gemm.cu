@@ -33,7 +33,7 @@ constexpr int SUM_BYTES = TILE_ROWS * SUM_COLS * 4;
 [[maybe_unused]] constexpr int SIGNAL_BLOCK = 4; // a tile is counted after so many K blocks of the next one: its stores have ended by then
 static_assert(SUM_BYTES <= STAGE_BYTES, "a stage holds them");
 
-#include "hopper.cuh"
+#include "warpgroup.cuh"
 
 // What a kernel of sums loads besides: none of it in another one.
 struct SumMaps {

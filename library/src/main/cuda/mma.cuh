@@ -10,12 +10,6 @@
 #define OUT_FP32 0 // 0: C has the type of A and B, 1: fp32
 #endif
 
-__device__ __forceinline__ u32 sharedAddress(const void* generic) {
-    u64 address;
-    asm("cvta.to.shared.u64 %0, %1;" : "=l"(address) : "l"(generic));
-    return (u32)address;
-}
-
 // Copies a piece of 16 bytes.
 __device__ __forceinline__ void copyPiece(u32 shared, const u8* global) {
     asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16;" ::"r"(shared), "l"(global) : "memory");

@@ -87,6 +87,9 @@ struct Schedule {
     int rowLimit;       // rows of C from this one on are in no tile
 };
 
+// Of what lies in shared memory.
+__device__ __forceinline__ u32 sharedAddress(const void* p) { return (u32)__cvta_generic_to_shared(p); }
+
 __device__ __forceinline__ Tile tileAt(const Schedule& s, int t) {
     const int4* words = (const int4*)(s.tiles + t);
     int4 x = __ldg(words), y = __ldg(words + 1);

@@ -31,10 +31,13 @@ public final class CudaModules {
 
     private static final int MAX_DYNAMIC_SHARED_BYTES = 8;
     private static final int TENSOR_MAP_ALIGNMENT = 64;
+    private static final int SWIZZLE_64B = 2;
     private static final int SWIZZLE_128B = 3;
 
-    /** Promotion of what a load brings into L2. */
-    private static final int L2_256B = 3;
+    /** Promotion of what a load brings into L2, for {@link #encodeTensorMap}. */
+    public static final int L2_NONE = 0;
+
+    public static final int L2_256B = 3;
 
     private static final int CLUSTER_DIMENSION = 4;
 
@@ -131,14 +134,15 @@ public final class CudaModules {
 
     /**
      * Describes a matrix in device memory to the tensor memory accelerator, which swizzles rows of
-     * 128 bytes; loads beyond its edges give zeros.
+     * 64 or 128 bytes; loads beyond its edges give zeros.
      *
      * @param map {@value #TENSOR_MAP_BYTES} bytes of native memory aligned to 64, overwritten
      * @param address of the first element, aligned to 16 bytes
      * @param cols elements along the inner dimension
      * @param strideBytes from one row to the next, a multiple of 16
-     * @param boxCols elements of one load's row, of at most 128 bytes, a multiple of 16
+     * @param boxCols elements of one load's row, of 64 or 128 bytes
      * @param boxRows rows of one load, 1 to 256
+     * @param promotion {@link #L2_NONE} or {@link #L2_256B}
      */
     public static void encodeTensorMap(
             MemorySegment map,
@@ -148,7 +152,8 @@ public final class CudaModules {
             long rows,
             long strideBytes,
             int boxCols,
-            int boxRows) {
+            int boxRows,
+            int promotion) {
         if (!map.isNative()
                 || map.byteSize() < TENSOR_MAP_BYTES
                 || map.address() % TENSOR_MAP_ALIGNMENT != 0) {
@@ -176,9 +181,13 @@ public final class CudaModules {
                 at + BOX,
                 at + ELEMENT_STRIDES,
                 0,
-                SWIZZLE_128B,
-                L2_256B,
+                boxCols * elementBytes(dataType) == 64 ? SWIZZLE_64B : SWIZZLE_128B,
+                promotion,
                 0);
+    }
+
+    private static int elementBytes(int dataType) {
+        return dataType == UINT8 ? 1 : dataType == UINT16 ? 2 : 4;
     }
 
     private static long configuration(

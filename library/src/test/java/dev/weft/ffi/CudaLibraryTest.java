@@ -86,6 +86,7 @@ class CudaLibraryTest {
     }
 
     private static void encode(MemorySegment map) {
-        CudaModules.encodeTensorMap(map, CudaModules.UINT16, 0, 64, 128, 128, 64, 128);
+        CudaModules.encodeTensorMap(
+                map, CudaModules.UINT16, 0, 64, 128, 128, 64, 128, CudaModules.L2_256B);
     }
 }

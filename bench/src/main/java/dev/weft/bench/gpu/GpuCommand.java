@@ -73,7 +73,7 @@ public final class GpuCommand extends DeviceBench {
             paramLabel = "NUMBERS",
             split = ",",
             description =
-                    "Only these rows of overlap, 1 to 13: even shards to 9, uneven ones 10, few rows"
+                    "Only these rows of overlap, 1 to 18: even shards to 9, uneven ones 10, few rows"
                             + " from 11 on (default: all; --quick: 1,2,3).")
     List<Integer> rows;
 

@@ -74,6 +74,9 @@ final class GpuOverlapCase {
         }
         try (GpuData data = data(bench, shape.type(), shape);
                 GpuSides sides = sides(data, out)) {
+            if (shape.hasFewRows()) {
+                sides.addGraph();
+            }
             if (out == shape.type()) {
                 sides.addPytorch();
             }

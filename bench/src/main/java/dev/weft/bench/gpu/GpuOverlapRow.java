@@ -19,6 +19,10 @@ import java.util.stream.IntStream;
 record GpuOverlapRow(int number, DType type, Shards shards, long k, long n) {
 
     private static final long LARGE_ROWS = 4096;
+
+    /** Calls that are so short that they belong in graphs. */
+    private static final long FEW_ROWS = 128;
+
     private static final double FP8_GATED_NEEDED = 0.97;
     private static final double OVER_BF16_BY_LINK = 1.7;
     private static final double OVER_BF16_BY_PRODUCT = 1.6;
@@ -38,7 +42,12 @@ record GpuOverlapRow(int number, DType type, Shards shards, long k, long n) {
                     new GpuOverlapRow(10, DType.BF16, Shards.of(3000, 0, 4191, 1001), 4096, 4096),
                     even(11, 4, 4, 4096, 14336),
                     even(12, 4, 32, 4096, 14336),
-                    even(13, 4, 128, 4096, 14336));
+                    even(13, 4, 128, 4096, 14336),
+                    new GpuOverlapRow(14, DType.FP16, Shards.of(0, 1), 4096, 14336),
+                    new GpuOverlapRow(15, DType.FP16, Shards.of(0, 1), 4096, 1792),
+                    even(16, 4, 4, 4096, 1792),
+                    even(17, 4, 32, 4096, 1792),
+                    even(18, 4, 128, 4096, 1792));
 
     private static GpuOverlapRow even(int number, int ranks, long m, long k, long n) {
         return new GpuOverlapRow(number, DType.FP16, Shards.even(m, ranks), k, n);
@@ -46,6 +55,10 @@ record GpuOverlapRow(int number, DType type, Shards shards, long k, long n) {
 
     long m() {
         return shards.totalRows();
+    }
+
+    boolean hasFewRows() {
+        return m() <= FEW_ROWS;
     }
 
     static GpuOverlapRow of(int number) {
@@ -80,6 +93,14 @@ record GpuOverlapRow(int number, DType type, Shards shards, long k, long n) {
             boolean faster = row.us(GpuSides.PIPELINED) < best;
             row.put("fasterThanPytorch", faster)
                     .needs(faster, "pipelined is not faster than PyTorch's %.0f us", best);
+        }
+        if (times.containsKey(GpuPytorch.GRAPH)) {
+            boolean faster = row.us(GpuSides.GRAPH) < row.us(GpuPytorch.GRAPH);
+            row.put("fasterInGraphs", faster)
+                    .needs(
+                            faster,
+                            "a launch of a graph is not faster than PyTorch's %.0f us",
+                            row.us(GpuPytorch.GRAPH));
         }
         return row.row(ofLimit, checks);
     }

@@ -23,6 +23,7 @@ final class GpuPytorch implements AutoCloseable {
     static final String PRODUCT = "pytorchProduct";
     static final String SEQUENTIAL = "pytorchSequential";
     static final String PIPELINED = "pytorchPipelined";
+    static final String GRAPH = "pytorchGraph";
     static final String FUSED = "pytorchFused";
 
     private static final String PROGRAM = "gpu_peer.py";
@@ -83,6 +84,11 @@ final class GpuPytorch implements AutoCloseable {
         turns.put(SEQUENTIAL, () -> takeNs("s"));
         turns.put(PIPELINED, () -> takeNs("p"));
         return turns;
+    }
+
+    /** A launch of a graph of the faster of the last two, captured in the first turn. */
+    Map<String, Interleaved.Turn> turnsInGraphs() {
+        return Map.of(GRAPH, () -> takeNs("g"));
     }
 
     /** The wall time of one call of all ranks of {@link #openFused}. */

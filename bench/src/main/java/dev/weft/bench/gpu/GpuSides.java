@@ -3,6 +3,9 @@ package dev.weft.bench.gpu;
 import dev.weft.bench.measure.BenchRow;
 import dev.weft.bench.measure.Interleaved;
 import dev.weft.bench.measure.Resources;
+import dev.weft.cuda.DeviceMatrix;
+import dev.weft.cuda.GpuStream;
+import dev.weft.cuda.kernel.DeviceEvent;
 import dev.weft.cuda.op.CudaAllGatherMatmul;
 import dev.weft.cuda.op.CudaAllGatherMatmulBuilder;
 import dev.weft.plan.Algorithm;
@@ -27,6 +30,7 @@ final class GpuSides implements AutoCloseable {
     static final String GATHER = "gather";
     static final String SEQUENTIAL = "sequential";
     static final String PIPELINED = "pipelined";
+    static final String GRAPH = "pipelinedGraph";
 
     /** Places that a shard may lie in. */
     private static final int SLOTS = 2;
@@ -44,7 +48,15 @@ final class GpuSides implements AutoCloseable {
 
     private record Other(GpuOperands of, CudaAllGatherMatmul operator) {}
 
-    private Map<String, Interleaved.Turn> ofPytorch = Map.of();
+    private final Map<String, Interleaved.Turn> ofPytorch = new LinkedHashMap<>();
+
+    /** Null unless launches of graphs take turns too. */
+    private CudaAllGatherMatmul captured;
+
+    /** Where its launches find the rows of rank 0. */
+    private DeviceMatrix capturedShard;
+
+    private Interleaved.Turn launch;
 
     GpuSides(GpuOperands data, DType out, long seed) throws IOException, InterruptedException {
         this.bench = data.bench;
@@ -75,9 +87,34 @@ final class GpuSides implements AutoCloseable {
         if (bench.pytorch().isPresent()) {
             GpuPytorch pytorch = bench.pytorch().get();
             if (pytorch.open(data.a().dtype(), data.shards, data.k, data.n)) {
-                ofPytorch = pytorch.turns();
+                ofPytorch.putAll(pytorch.turns());
+                if (captured != null) {
+                    ofPytorch.putAll(pytorch.turnsInGraphs());
+                }
             }
         }
+    }
+
+    /** Launches of graphs with a pipelined call take turns, too; before {@link #addPytorch}. */
+    void addGraph() {
+        captured = open(data, op -> op.algorithm(Algorithm.MESH_PULL));
+        capturedShard = captured.nextShard();
+        GpuStream stream = bench.stream();
+        GpuStream.Graph graph =
+                opened.add(
+                        stream.capture(
+                                () -> captured.start(capturedShard, stream, View.PIPELINED)));
+        DeviceEvent begin = opened.add(DeviceEvent.timed());
+        DeviceEvent end = opened.add(DeviceEvent.timed());
+        launch =
+                () -> {
+                    begin.record(stream);
+                    graph.launch(stream);
+                    end.record(stream);
+                    stream.synchronize();
+                    captured.checkReplays();
+                    return end.nsSince(begin);
+                };
     }
 
     /** From now on every call finds the rows of all ranks in place. */
@@ -123,6 +160,9 @@ final class GpuSides implements AutoCloseable {
         turns.put(PIPELINED, () -> takeNs(pipelined, View.PIPELINED));
         others.forEach(
                 (what, other) -> turns.put(what, () -> takeNs(other.operator, View.PIPELINED)));
+        if (captured != null) {
+            turns.put(GRAPH, launch);
+        }
         return GpuRow.take(turns, warmup, rounds);
     }
 
@@ -145,7 +185,7 @@ final class GpuSides implements AutoCloseable {
      * Calls everything of these inputs once more with other rows on poisoned outputs, and looks at
      * all of it.
      */
-    List<BenchRow.Check> verify(long otherSeed) {
+    List<BenchRow.Check> verify(long otherSeed) throws IOException, InterruptedException {
         data.refill(otherSeed);
         GpuJudge judge = new GpuJudge(data);
         callPoisoned(pipelined);
@@ -168,6 +208,14 @@ final class GpuSides implements AutoCloseable {
                         judge.gathered(name, other.operator);
                     }
                 });
+        if (captured != null) {
+            data.placePeers(captured);
+            capturedShard.copyFrom(data.shard(0), bench.stream());
+            bench.check().poison(captured.product(0));
+            launch.takeNs();
+            judge.sameBits(
+                    "launched and sequential: bits", captured.product(0), sequential.product(0));
+        }
         bench.check().poison(cublas.product());
         cublas.takeNs();
         judge.product(CUBLAS, cublas.product());

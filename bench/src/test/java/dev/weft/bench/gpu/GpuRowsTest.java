@@ -130,8 +130,8 @@ class GpuRowsTest {
 
     @Test
     void allRowsAreThereWithTheirNumbers() {
-        assertEquals(13, GpuOverlapRow.ROWS.size());
-        for (int number = 1; number <= 13; number++) {
+        assertEquals(18, GpuOverlapRow.ROWS.size());
+        for (int number = 1; number <= 18; number++) {
             assertEquals(number, GpuOverlapRow.of(number).number());
         }
         assertEquals(

@@ -5,7 +5,6 @@ import dev.weft.cuda.kernel.DeviceClock;
 import dev.weft.cuda.kernel.DeviceEpilogue;
 import dev.weft.cuda.kernel.DeviceProduct;
 import dev.weft.cuda.kernel.GatedKernel;
-import dev.weft.cuda.kernel.KernelFamily;
 import dev.weft.cuda.kernel.TileTimes;
 import dev.weft.plan.Shards;
 import dev.weft.trace.Timeline;
@@ -64,7 +63,7 @@ public final class DeviceTimeline implements AutoCloseable {
      */
     public void watch(DeviceProduct product, List<int[]> lines) {
         boolean any = lines.stream().anyMatch(line -> line.length > 0);
-        boolean can = kernel != null && kernel.family() == KernelFamily.HOPPER;
+        boolean can = kernel != null && kernel.family().watchesArrivals();
         if (any && can && TileTimes.areKept()) {
             watched.add(new ArrivalTimes(lines));
             product.watch(watched.getLast());

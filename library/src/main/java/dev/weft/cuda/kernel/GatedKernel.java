@@ -86,6 +86,46 @@ public record GatedKernel(
         return load(gpu, family, tiling, in, out, bTransposed, shards, blocks, share, true);
     }
 
+    /** Whether this GPU has a kernel for few rows, and no other one is forced. */
+    public static boolean hasFewRows(Gpu gpu) {
+        return KernelFamily.of(gpu) == KernelFamily.HOPPER
+                && System.getProperty(KernelFamily.PROPERTY) == null;
+    }
+
+    /** The most rows of a tile for few rows that are fewer than {@code rows}; 0 if none are. */
+    public static int fewerRows(long rows) {
+        return KernelFamily.FEW_ROWS.tilings.stream()
+                .mapToInt(Tiling::rows)
+                .filter(each -> each < rows)
+                .max()
+                .orElse(0);
+    }
+
+    /**
+     * One for few rows, or the usual one if there are too many.
+     *
+     * @param k rows of B
+     * @param columns of B
+     */
+    public static GatedKernel forRows(
+            Gpu gpu,
+            DType in,
+            DType out,
+            boolean bTransposed,
+            Shards shards,
+            long k,
+            long columns,
+            int blocks,
+            int share) {
+        Tiling tiling =
+                KernelFamily.ofFewRows(shards.totalRows(), k, columns, gpu.multiprocessors());
+        if (tiling == null) {
+            return load(gpu, in, out, bTransposed, shards, blocks, share);
+        }
+        return load(
+                gpu, KernelFamily.FEW_ROWS, tiling, in, out, bTransposed, shards, blocks, share);
+    }
+
     /** One of a family and tiling. */
     public static GatedKernel load(
             Gpu gpu,
@@ -129,7 +169,7 @@ public record GatedKernel(
         long clockReader = KernelCache.function(gpu, key, "read_clock");
         int sharedBytes = family.sharedBytes(tiling);
         CudaModules.setMaxDynamicShared(function, sharedBytes);
-        int fitting = fitting(gpu, family, sharedBytes, function, cluster);
+        int fitting = fitting(gpu, family, tiling, function, cluster);
         if (share > 0) {
             fitting = (fitting - LEFT_FOR_COPIES) / share / cluster * cluster;
         }
@@ -159,12 +199,12 @@ public record GatedKernel(
 
     /** Threads of a block. */
     public int threads() {
-        return family.threads;
+        return family.threads(tiling);
     }
 
     /** Rows of C that one block takes at a time. */
     public int blockRows() {
-        return family.rows;
+        return tiling.rows();
     }
 
     /** The switches of a kernel for such matrices. */
@@ -184,14 +224,15 @@ public record GatedKernel(
     }
 
     private static int fitting(
-            Gpu gpu, KernelFamily family, int sharedBytes, long function, int cluster) {
+            Gpu gpu, KernelFamily family, Tiling tiling, long function, int cluster) {
+        int sharedBytes = family.sharedBytes(tiling);
         if (cluster > 1) {
             return cluster
                     * CudaModules.maxActiveClusters(
                             function,
                             gpu.multiprocessors() / cluster * cluster,
                             1,
-                            family.threads,
+                            family.threads(tiling),
                             sharedBytes,
                             cluster);
         }
@@ -205,12 +246,19 @@ public record GatedKernel(
         return family == KernelFamily.HOPPER ? 2 * cluster : 1;
     }
 
+    /** The most rows whose tiles are all multiplied at once, so that B is read once. */
+    public int rowsTogether() {
+        return family == KernelFamily.FEW_ROWS
+                ? KernelFamily.MOST_FEW_ROWS
+                : tiling.rows() * cluster;
+    }
+
     public TileShape shape() {
         int width = tiling.width();
         // Kernels with wide tiles have some of half the width too, for the last round.
         int narrow = width == 256 ? width / 2 : width;
         return family == KernelFamily.FP8
-                ? new TileShape(family.rows * cluster, width, width, narrow, blocks / cluster)
-                : new TileShape(family.rows * cluster, width, narrow, blocks / cluster);
+                ? new TileShape(tiling.rows() * cluster, width, width, narrow, blocks / cluster)
+                : new TileShape(tiling.rows() * cluster, width, narrow, blocks / cluster);
     }
 }

@@ -22,6 +22,20 @@ public enum KernelFamily {
             new Tiling(128, 192, 64, 8, 3),
             new Tiling(128, 128, 64, 8, 4),
             new Tiling(128, 128, 64, 8, 3)),
+    /**
+     * For few rows, beside {@link #HOPPER} and with the same bits: tensor copies and warp products.
+     * Of the same rows, the narrow tiles come first.
+     */
+    FEW_ROWS(
+            KernelVariants.FEW_ROWS_GEMM,
+            0,
+            0,
+            1024,
+            2,
+            new Tiling(8, 32, 512, 2, 5),
+            new Tiling(8, 64, 128, 4, 6),
+            new Tiling(32, 32, 256, 4, 6),
+            new Tiling(32, 64, 128, 4, 4)),
     /** The same for operands of 8 bits with scales. */
     FP8(
             KernelVariants.FP8_GEMM,
@@ -48,6 +62,15 @@ public enum KernelFamily {
      */
     public static final String PROPERTY = "weft.cuda.kernel";
 
+    /** Beside those that multiply: they bring A and B, and watch flags. */
+    private static final int OTHER_WARPS_OF_FEW_ROWS = 3;
+
+    /** The most that are multiplied together, by several rows of tiles. */
+    static final int MOST_FEW_ROWS = 128;
+
+    /** Bytes of B that are read again and again without coming from memory each time. */
+    private static final long STAYS_IN_L2 = 24L << 20;
+
     /** What the system takes of a multiprocessor's shared memory for every block. */
     static final int RESERVED_SHARED_BYTES = 1024;
 
@@ -70,12 +93,12 @@ public enum KernelFamily {
     }
 
     final String source;
-    final int threads;
+    private final int threads;
 
     /** Of the first tiling. */
-    final int stageBytes;
+    private final int stageBytes;
 
-    final int otherBytes;
+    private final int otherBytes;
 
     /** Thread blocks that its registers let one multiprocessor hold. */
     final int mostBlocks;
@@ -182,10 +205,42 @@ public enum KernelFamily {
         return name().toLowerCase(Locale.ROOT);
     }
 
-    /** Only the kernel for older cards is compiled for the width of its tiles. */
+    /**
+     * The tiling for so many rows and columns: the smallest with room for them, narrow while there
+     * is a multiprocessor for each tile, so that more of them read B. Null if there are too many
+     * rows for one tile, and B is too large to be read for each of several.
+     */
+    static Tiling ofFewRows(long rows, long k, long columns, int multiprocessors) {
+        Tiling largest = FEW_ROWS.tilings.getLast();
+        for (Tiling tiling : FEW_ROWS.tilings) {
+            boolean wide = tiling.width() == largest.width();
+            if (rows <= tiling.rows()
+                    && (wide || columns <= (long) tiling.width() * multiprocessors)) {
+                return tiling;
+            }
+        }
+        return rows <= MOST_FEW_ROWS && Short.BYTES * k * columns <= STAYS_IN_L2 ? largest : null;
+    }
+
+    /** Threads of a block. */
+    int threads(Tiling tiling) {
+        return this == FEW_ROWS ? 32 * (tiling.warps() + OTHER_WARPS_OF_FEW_ROWS) : threads;
+    }
+
+    /** Whether A and B are read by tensor maps. */
+    boolean readsMaps() {
+        return this == HOPPER || this == FEW_ROWS || this == FP8;
+    }
+
+    /** Whether the kernel notes when chunks arrive. */
+    public boolean watchesArrivals() {
+        return this == HOPPER || this == FEW_ROWS;
+    }
+
+    /** Only some kernels are compiled for the size of their tiles. */
     int sharedBytes(Tiling tiling) {
         int eachStage =
-                this == MMA
+                this == MMA || this == FEW_ROWS
                         ? (tiling.rows() + tiling.width()) * tiling.blockK() * Short.BYTES
                         : stageBytes;
         return otherBytes + eachStage * tiling.stages();
@@ -198,6 +253,7 @@ public enum KernelFamily {
                     tiling.stages() == tilings.getFirst().stages()
                             ? KernelVariants.hopperGemm(operands, cluster)
                             : KernelVariants.hopperGemm(operands, cluster, tiling.stages());
+            case FEW_ROWS -> KernelVariants.fewRowsGemm(operands, tiling);
             case FP8 -> throw new IllegalArgumentException("operands of 16 bits with " + source);
             case MMA -> KernelVariants.mmaGemm(operands, gpu.architecture(), tiling.width());
             case SIMT -> KernelVariants.simtGemm(gpu.architecture());

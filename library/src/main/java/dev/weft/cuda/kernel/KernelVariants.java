@@ -1,5 +1,6 @@
 package dev.weft.cuda.kernel;
 
+import dev.weft.cuda.kernel.KernelFamily.Tiling;
 import dev.weft.tensor.DType;
 import java.io.FileNotFoundException;
 import java.io.IOException;
@@ -22,6 +23,9 @@ public final class KernelVariants {
     /** For cards with Hopper's instructions; its code runs on no other architecture. */
     public static final String HOPPER_GEMM = "hopper_gemm.cu";
 
+    /** For few rows, on cards with Hopper's instructions. */
+    public static final String FEW_ROWS_GEMM = "few_rows_gemm.cu";
+
     /** For operands of 8 bits with scales, on cards with Hopper's instructions. */
     public static final String FP8_GEMM = "fp8_gemm.cu";
 
@@ -41,6 +45,7 @@ public final class KernelVariants {
     public static final List<String> FILES =
             List.of(
                     CHECK,
+                    FEW_ROWS_GEMM,
                     FINISH,
                     FP8_GEMM,
                     HOPPER_GEMM,
@@ -49,6 +54,7 @@ public final class KernelVariants {
                     "hopper.cuh",
                     "mma.cuh",
                     "schedule.cuh",
+                    "warpgroup.cuh",
                     "wgmma.cuh");
 
     private static final String HOPPER = "sm_90a";
@@ -89,6 +95,15 @@ public final class KernelVariants {
     /** The same with another number of stages than the source's own, of blocks that are loaded. */
     public static KernelKey hopperGemm(Operands operands, int cluster, int stages) {
         return hopperGemm(operands, cluster).with("-DSTAGES=" + stages);
+    }
+
+    /** The gated product of as many rows as a tile has. */
+    public static KernelKey fewRowsGemm(Operands operands, Tiling tiling) {
+        return new KernelKey(FEW_ROWS_GEMM, operands.options(), HOPPER)
+                .with("-DROWS=" + tiling.rows())
+                .with("-DCOLS=" + tiling.width())
+                .with("-DBLOCKS=" + tiling.blockK() / TileShape.K_BLOCK)
+                .with("-DSTAGES=" + tiling.stages());
     }
 
     /** The gated product of an A of e4m3 with a B of {@code b}, into C of {@code out}. */
@@ -140,6 +155,9 @@ public final class KernelVariants {
             for (int cluster : CLUSTERS) {
                 ready.add(hopperGemm(operands, cluster));
                 ready.add(withSums(hopperGemm(operands, cluster)));
+            }
+            for (Tiling tiling : KernelFamily.FEW_ROWS.tilings) {
+                ready.add(fewRowsGemm(operands, tiling));
             }
             for (String architecture : READY_ARCHITECTURES) {
                 ready.add(mmaGemm(operands, architecture));

@@ -32,13 +32,15 @@ public record RowRange(
         pieces = List.copyOf(pieces);
     }
 
-    /** All rows of gathered A as one range, whose only source it is. */
+    /**
+     * So many rows of gathered A as one range, whose only source it is. They may be of any shard,
+     * so they wait for all of {@code ranges}.
+     */
     public static RowRange whole(List<RowRange> ranges, long rows) {
         List<Piece> all = new ArrayList<>();
         for (RowRange range : ranges) {
             for (Piece piece : range.pieces) {
-                long firstRow = piece.firstRow() + range.row - range.sourceRow;
-                all.add(new Piece(firstRow, piece.rows(), piece.firstCol(), piece.flag()));
+                all.add(new Piece(0, rows, piece.firstCol(), piece.flag()));
             }
         }
         boolean lastIsNarrow = !ranges.isEmpty() && ranges.getLast().narrow;

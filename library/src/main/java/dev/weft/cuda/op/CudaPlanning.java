@@ -1,6 +1,7 @@
 package dev.weft.cuda.op;
 
 import dev.weft.cuda.Gpu;
+import dev.weft.cuda.kernel.GatedKernel;
 import dev.weft.cuda.kernel.GpuModel;
 import dev.weft.cuda.kernel.TileShape;
 import dev.weft.fabric.transport.Agreement;
@@ -280,9 +281,9 @@ record CudaPlanning(
      * How the rank cuts what it gets for the kernel, if it copies all of it itself; else null.
      *
      * @param n columns of the first product
-     * @param shape of the gated kernel's tiles
+     * @param kernel the gated one
      */
-    ArrivalCut arrivalCut(Plan plan, long n, TileShape shape) {
+    ArrivalCut arrivalCut(Plan plan, long n, GatedKernel kernel) {
         StepPlan own = plan.steps().get(rank);
         boolean cuts =
                 cutsWhatItGets()
@@ -296,11 +297,11 @@ record CudaPlanning(
         List<Long> arriving = own.copies().map(copy -> copy.to().rows()).toList();
         long k = wanted.k();
         // Few rows from host memory come in one copy.
-        return fabric == null && isOneRowOfTiles(plan, shape)
+        return fabric == null && multipliesTogether(plan, kernel)
                 ? ArrivalCuts.none(k, arriving)
                 : ArrivalCuts.of(
                         GpuModel.of(gpu, false),
-                        shape.grid(),
+                        kernel.shape().grid(),
                         wanted.aType(),
                         k,
                         n,
@@ -312,11 +313,11 @@ record CudaPlanning(
      * Whether all rows are multiplied together: of few rows, reading B takes the time, and with
      * tiles for every shard it would be read once for each.
      *
-     * @param shape null if there is no gated kernel
+     * @param kernel null if there is no gated one
      */
-    boolean isOneRowOfTiles(Plan plan, TileShape shape) {
-        return shape != null
-                && plan.chunks().shards().totalRows() <= shape.rows()
+    boolean multipliesTogether(Plan plan, GatedKernel kernel) {
+        return kernel != null
+                && plan.chunks().shards().totalRows() <= kernel.rowsTogether()
                 && !plan.readsPeersRows()
                 && !plan.steps().get(rank).reusesBuffers();
     }

@@ -22,6 +22,7 @@ import dev.weft.cuda.kernel.CublasProduct;
 import dev.weft.cuda.kernel.DeviceProduct;
 import dev.weft.cuda.kernel.GatedKernel;
 import dev.weft.cuda.kernel.GatedProduct;
+import dev.weft.cuda.kernel.ProductByRows;
 import dev.weft.cuda.kernel.RowPlaces;
 import dev.weft.cuda.kernel.RowRange;
 import dev.weft.cuda.kernel.TileSchedule;
@@ -62,7 +63,13 @@ final class GatherAssembly {
     private final boolean staged;
     private final DeviceOperands operands;
     private final Testing testing;
+
+    /** By B; none if a library multiplies. */
     private final List<GatedKernel> kernels;
+
+    /** By B: those for calls of fewer rows, the most first. */
+    private final List<List<GatedKernel>> kernelsOfFewer;
+
     private final Plan plan;
 
     /** What this rank does. */
@@ -75,8 +82,8 @@ final class GatherAssembly {
     /** Null if there is no gated kernel. */
     private final TileShape shape;
 
-    /** Whether all rows are one row of tiles. */
-    private final boolean oneRowOfTiles;
+    /** Whether the rows of all shards are multiplied together. */
+    private final boolean together;
 
     private CudaBuffers buffers;
     private Peers peers;
@@ -124,13 +131,16 @@ final class GatherAssembly {
         this.own = plan.steps().get(group.rank);
         this.gatherFirst = own.multipliesLast();
         boolean waits = !gatherFirst && own.movers() > 0;
-        this.kernels = engine == CudaEngine.GATED ? kernels(productType, waits) : List.of();
+        int share = engine == CudaEngine.GATED ? group.sharers(waits) : 0;
+        this.kernels = engine == CudaEngine.GATED ? kernels(productType, share) : List.of();
         this.shape = kernels.isEmpty() ? null : kernels.getFirst().shape();
+        GatedKernel first = kernels.isEmpty() ? null : kernels.getFirst();
         ArrivalCut cut =
-                shape == null
+                first == null
                         ? null
-                        : planning.arrivalCut(plan, wanted.columns().getFirst(), shape);
-        this.oneRowOfTiles = planning.isOneRowOfTiles(plan, shape);
+                        : planning.arrivalCut(plan, wanted.columns().getFirst(), first);
+        this.together = planning.multipliesTogether(plan, first);
+        this.kernelsOfFewer = together && hasFewRows() ? kernelsOfFewer(productType, share) : null;
         this.layout = new DeviceLayout(wanted.shards(), wanted.aType(), wanted.k(), place());
         this.list = CopyList.of(plan.steps(), group.rank, plan.chunks(), cut);
     }
@@ -172,7 +182,7 @@ final class GatherAssembly {
     /** Whether a plan of fewer rows would be the same, or there can be none. */
     private boolean isSmallest() {
         return shape == null
-                || oneRowOfTiles
+                || together
                 || staged
                 || counters != null
                 || wanted.chunks() != null
@@ -272,9 +282,8 @@ final class GatherAssembly {
                         ? flagsOfPlan * (1 + mostPlansOfFewerRows())
                         : list.flags() + counters.words();
         // A tensor copy of rows that are beyond A takes longer than one of rows that are there.
-        long tileRows = oneRowOfTiles ? shape.rows() : 0;
         try (GpuStream stream = GpuStream.create()) {
-            buffers = new CudaBuffers(layout, group.rank, words, tileRows, stream);
+            buffers = new CudaBuffers(layout, group.rank, words, rowsOfTiles(), stream);
         }
         made.push(buffers);
         if (staged) {
@@ -285,14 +294,19 @@ final class GatherAssembly {
         made.push(peers);
     }
 
+    /** Of whole tiles, if all rows are multiplied together; else 0. */
+    private long rowsOfTiles() {
+        long tiles = Math.ceilDiv(wanted.shards().totalRows(), shape == null ? 1 : shape.rows());
+        return together ? tiles * shape.rows() : 0;
+    }
+
     /** What copies between them, and what is read. */
     private void connect(Deque<AutoCloseable> made) {
-        long tileRows = oneRowOfTiles ? shape.rows() : 0;
         places =
-                oneRowOfTiles
+                together
                         ? List.of(
-                                List.of(buffers.room(0, tileRows)),
-                                List.of(buffers.room(1, tileRows)))
+                                List.of(buffers.room(0, rowsOfTiles())),
+                                List.of(buffers.room(1, rowsOfTiles())))
                         : List.of(sources(0), sources(1));
         if (list.sharesBuffers()) {
             launches = new Launches(list, (DevicePeers) peers);
@@ -313,24 +327,63 @@ final class GatherAssembly {
     }
 
     /** By B. */
-    private List<GatedKernel> kernels(DType productType, boolean waitForCopies) {
-        int share = group.sharers(waitForCopies);
+    private List<GatedKernel> kernels(DType productType, int share) {
         Shards shards = wanted.shards();
         int blocks = wanted.computeWorkers();
         List<GatedKernel> all = new ArrayList<>();
-        for (DeviceOperands.B b : group.bs) {
-            all.add(
-                    wanted.scaling() != null
-                            ? GatedKernel.ofScaled(
-                                    group.gpu, b.dtype(), productType, shards, blocks, share)
-                            : GatedKernel.load(
-                                    group.gpu,
-                                    wanted.aType(),
-                                    productType,
-                                    b.transposed(),
-                                    shards,
-                                    blocks,
-                                    share));
+        for (int i = 0; i < group.bs.size(); i++) {
+            DeviceOperands.B b = group.bs.get(i);
+            if (wanted.scaling() != null) {
+                all.add(
+                        GatedKernel.ofScaled(
+                                group.gpu, b.dtype(), productType, shards, blocks, share));
+            } else if (hasFewRows()) {
+                all.add(kernelForRows(i, shards, productType, share));
+            } else {
+                all.add(
+                        GatedKernel.load(
+                                group.gpu,
+                                wanted.aType(),
+                                productType,
+                                b.transposed(),
+                                shards,
+                                blocks,
+                                share));
+            }
+        }
+        return all;
+    }
+
+    /** Whether there are kernels for few rows, which want all rows in one place. */
+    private boolean hasFewRows() {
+        return wanted.scaling() == null
+                && GatedKernel.hasFewRows(group.gpu)
+                && !plan.readsPeersRows()
+                && !own.reusesBuffers();
+    }
+
+    private GatedKernel kernelForRows(int index, Shards shards, DType productType, int share) {
+        return GatedKernel.forRows(
+                group.gpu,
+                wanted.aType(),
+                productType,
+                group.bs.get(index).transposed(),
+                shards,
+                wanted.k(),
+                wanted.columns().get(index),
+                wanted.computeWorkers(),
+                share);
+    }
+
+    private List<List<GatedKernel>> kernelsOfFewer(DType productType, int share) {
+        List<List<GatedKernel>> all = new ArrayList<>();
+        for (int i = 0; i < group.bs.size(); i++) {
+            List<GatedKernel> ofB = new ArrayList<>();
+            int rows = GatedKernel.fewerRows(wanted.shards().totalRows());
+            for (; rows > 0; rows = GatedKernel.fewerRows(rows)) {
+                ofB.add(kernelForRows(i, Shards.of(rows), productType, share));
+            }
+            all.add(ofB);
         }
         return all;
     }
@@ -370,33 +423,57 @@ final class GatherAssembly {
      * @param awaited the counters that rows wait for; null if they wait only for flags
      */
     private DeviceProduct product(int index, List<RowRange> of, LaneCounters awaited) {
-        List<RowRange> ranges =
-                oneRowOfTiles ? List.of(RowRange.whole(of, wanted.shards().totalRows())) : of;
-        boolean transposed = group.bs.get(index).transposed();
-        DeviceMatrix b = operands.b(index);
-        DeviceMatrix c = operands.product(index);
+        long allRows = wanted.shards().totalRows();
         if (kernels.isEmpty()) {
             return testing.products.apply(
                     new CublasProduct(
-                            ranges, places, b, transposed, c, copies::awaitArrival, rowPlaces()));
+                            of,
+                            places,
+                            operands.b(index),
+                            group.bs.get(index).transposed(),
+                            operands.product(index),
+                            copies::awaitArrival,
+                            rowPlaces()));
         }
         GatedKernel kernel = kernels.get(index);
+        if (!together) {
+            return testing.products.apply(gated(index, kernel, of, awaited));
+        }
+        List<ProductByRows.Choice> choices = new ArrayList<>();
+        choices.add(inOnePlace(index, kernel, allRows, of, awaited));
+        if (kernelsOfFewer != null) {
+            for (GatedKernel fewer : kernelsOfFewer.get(index)) {
+                choices.add(inOnePlace(index, fewer, fewer.blockRows(), of, awaited));
+            }
+        }
+        return testing.products.apply(
+                choices.size() == 1
+                        ? choices.getFirst().product()
+                        : new ProductByRows(choices, allRows));
+    }
+
+    private ProductByRows.Choice inOnePlace(
+            int index, GatedKernel kernel, long rows, List<RowRange> of, LaneCounters awaited) {
+        List<RowRange> whole = List.of(RowRange.whole(of, rows));
+        return new ProductByRows.Choice(rows, gated(index, kernel, whole, awaited));
+    }
+
+    private DeviceProduct gated(
+            int index, GatedKernel kernel, List<RowRange> ranges, LaneCounters awaited) {
+        DeviceMatrix c = operands.product(index);
         long deadlineNs = group.deadlineNs();
         GatedProduct.Scales scales = operands.scales(index);
-        return testing.products.apply(
-                new GatedProduct(
-                        kernel,
-                        TileSchedule.of(
-                                ranges,
-                                c.cols(),
-                                kernel.shape(),
-                                awaited == null ? Map.of() : awaited.arriving()),
-                        new GatedProduct.Operands(
-                                places, b, transposed || scales != null, c, rowPlaces()),
-                        buffers.gates(
-                                firstFlag,
-                                staged ? HostPeers.longestWaitNs(deadlineNs) : deadlineNs),
-                        scales));
+        boolean transposed = group.bs.get(index).transposed() || scales != null;
+        return new GatedProduct(
+                kernel,
+                TileSchedule.of(
+                        ranges,
+                        c.cols(),
+                        kernel.shape(),
+                        awaited == null ? Map.of() : awaited.arriving()),
+                new GatedProduct.Operands(places, operands.b(index), transposed, c, rowPlaces()),
+                buffers.gates(firstFlag, staged ? HostPeers.longestWaitNs(deadlineNs) : deadlineNs),
+                scales);
     }
 
     private Peers peers() {
@@ -458,8 +535,8 @@ final class GatherAssembly {
                     awaited,
                     CallEvents.productNs(work()));
         }
-        // Rows of one row of tiles come from host memory in as few copies as can be.
-        boolean joins = oneRowOfTiles && group.fabric == null;
+        // Rows that are multiplied together come from host memory in as few copies as can be.
+        boolean joins = together && group.fabric == null;
         return new CopyStreams(
                 peers,
                 layout,

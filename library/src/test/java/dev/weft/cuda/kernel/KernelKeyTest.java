@@ -98,7 +98,7 @@ class KernelKeyTest {
     @Test
     void readyKernelsAreAllSwitchesOfAllSources() throws IOException {
         List<KernelKey> ready = KernelVariants.ready();
-        assertEquals(5 * 16 + 2 * 2 + 2 * 3 * 2, ready.size());
+        assertEquals(5 * 16 + 8 * 4 + 2 * 2 + 2 * 3 * 2, ready.size());
         Map<String, Long> perTarget =
                 ready.stream()
                         .collect(
@@ -106,17 +106,18 @@ class KernelKeyTest {
                                         key -> key.source() + " " + key.architecture(),
                                         Collectors.counting()));
         assertEquals(
-                Map.of(
-                        "hopper_gemm.cu sm_90a", 32L,
-                        "fp8_gemm.cu sm_90a", 12L,
-                        "mma_gemm.cu sm_80", 16L,
-                        "mma_gemm.cu sm_90", 16L,
-                        "check.cu sm_80", 8L,
-                        "check.cu sm_90", 8L,
-                        "simt_gemm.cu sm_80", 1L,
-                        "simt_gemm.cu sm_90", 1L,
-                        "finish.cu sm_80", 1L,
-                        "finish.cu sm_90", 1L),
+                Map.ofEntries(
+                        Map.entry("hopper_gemm.cu sm_90a", 32L),
+                        Map.entry("few_rows_gemm.cu sm_90a", 32L),
+                        Map.entry("fp8_gemm.cu sm_90a", 12L),
+                        Map.entry("mma_gemm.cu sm_80", 16L),
+                        Map.entry("mma_gemm.cu sm_90", 16L),
+                        Map.entry("check.cu sm_80", 8L),
+                        Map.entry("check.cu sm_90", 8L),
+                        Map.entry("simt_gemm.cu sm_80", 1L),
+                        Map.entry("simt_gemm.cu sm_90", 1L),
+                        Map.entry("finish.cu sm_80", 1L),
+                        Map.entry("finish.cu sm_90", 1L)),
                 perTarget);
         Map<String, String> sources = KernelVariants.sources();
         assertEquals(

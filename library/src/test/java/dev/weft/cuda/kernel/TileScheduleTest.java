@@ -283,7 +283,7 @@ class TileScheduleTest {
                         new RowRange(2, 0, 40, 20, List.of(new Piece(0, 20, 0, 1)), false),
                         new RowRange(0, 0, 0, 30, List.of(new Piece(0, 30, 0, 0)), false));
         RowRange whole = RowRange.whole(shards, 60);
-        assertEquals(List.of(new Piece(40, 20, 0, 1), new Piece(0, 30, 0, 0)), whole.pieces());
+        assertEquals(List.of(new Piece(0, 60, 0, 1), new Piece(0, 60, 0, 0)), whole.pieces());
         TileShape shape = new TileShape(128, 256, 256, 4);
         TileSchedule schedule = TileSchedule.of(List.of(whole), 8192, shape);
         assertEquals(32, schedule.tileCount());

@@ -6,7 +6,9 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.cuda.exec.CopyList;
-import dev.weft.cuda.kernel.TileShape;
+import dev.weft.cuda.kernel.GatedKernel;
+import dev.weft.cuda.kernel.KernelFamily;
+import dev.weft.cuda.kernel.KernelFamily.Tiling;
 import dev.weft.fabric.transport.Ranks;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.op.exec.Description;
@@ -29,7 +31,8 @@ import org.junit.jupiter.api.Test;
 /** Plans of ranks whose rows come from host memory, their own or a peer's: no GPU is asked. */
 class CudaPlanningTest {
 
-    private static final TileShape SHAPE = new TileShape(256, 256, 128, 66);
+    private static final GatedKernel KERNEL =
+            new GatedKernel(KernelFamily.HOPPER, 0, 0, 2, 132, new Tiling(128, 256, 64, 8, 4));
     private static final long K = 4096;
     private static final long N = 4096;
     private static final EpilogueSteps NO_EPILOGUE =
@@ -80,9 +83,9 @@ class CudaPlanningTest {
         return new Request(algorithm, engine, 0, 0, 0, 0);
     }
 
-    private static CopyList list(CudaPlanning planning, Algorithm algorithm, TileShape shape) {
+    private static CopyList list(CudaPlanning planning, Algorithm algorithm, GatedKernel kernel) {
         Plan plan = planning.plan(algorithm);
-        ArrivalCut cut = shape == null ? null : planning.arrivalCut(plan, N, shape);
+        ArrivalCut cut = kernel == null ? null : planning.arrivalCut(plan, N, kernel);
         return CopyList.of(plan.steps(), 1, plan.chunks(), cut);
     }
 
@@ -93,7 +96,7 @@ class CudaPlanningTest {
         assertEquals("mesh-pull", plan.name());
         assertEquals(4, plan.chunks().total());
         assertEquals(1, plan.steps().get(1).movers());
-        CopyList list = list(planning, Algorithm.MESH_PULL, SHAPE);
+        CopyList list = list(planning, Algorithm.MESH_PULL, KERNEL);
         assertTrue(list.flags() > plan.chunks().total(), list.flags() + " flags");
         assertEquals(0, list.ranges().getFirst().pieces().size());
         assertEquals(1, list.ranges().getFirst().source());
@@ -106,7 +109,7 @@ class CudaPlanningTest {
         Plan plan = planning(chunks).plan(Algorithm.MESH_PULL);
         assertEquals(100, plan.chunks().chunkRows(0));
         assertEquals(
-                plan.chunks().total(), list(planning(chunks), Algorithm.MESH_PULL, SHAPE).flags());
+                plan.chunks().total(), list(planning(chunks), Algorithm.MESH_PULL, KERNEL).flags());
         Request streams = new Request(Algorithm.MESH_PULL, CudaEngine.GATED, 0, 0, 0, 2);
         assertEquals(2, planning(streams).plan(Algorithm.MESH_PULL).steps().get(1).movers());
         Request splits = new Request(Algorithm.MESH_PULL, CudaEngine.GATED, 0, 8, 128, 0);
@@ -127,7 +130,7 @@ class CudaPlanningTest {
     @Test
     void sequentialRowsWaitForNothing() {
         CudaPlanning planning = planning(request(Algorithm.SEQUENTIAL, CudaEngine.GATED));
-        CopyList list = list(planning, Algorithm.SEQUENTIAL, SHAPE);
+        CopyList list = list(planning, Algorithm.SEQUENTIAL, KERNEL);
         assertTrue(list.ranges().stream().allMatch(s -> s.pieces().isEmpty()));
     }
 
