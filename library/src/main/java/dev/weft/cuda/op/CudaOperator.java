@@ -313,9 +313,9 @@ abstract sealed class CudaOperator extends Operator<DeviceMatrix>
     }
 
     /**
-     * Throws what a call would have thrown, if a launch of a graph with a call of this operator has
-     * met its deadline or a broken signal; the launches have ended. Their results are wrong then,
-     * and the operator has failed.
+     * Throws what a call would have thrown, if a wait in a launch of a graph with a call of this
+     * operator has timed out or met a broken signal; the launches have ended. Their results are
+     * wrong then, and the operator has failed.
      */
     public final void checkReplays() {
         checkUsable();
