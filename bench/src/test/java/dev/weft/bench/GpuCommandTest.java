@@ -40,8 +40,8 @@ class GpuCommandTest {
                         + " calls, queue, rows, host, helion",
                 "gpu --only calls,x | --only 'x': expected some of overlap, fp8, shared,"
                         + " calls, queue, rows, host, helion",
-                "gpu --rows 0 | --rows 0: expected numbers from 1 to 13",
-                "gpu --rows 1,14 | --rows 14: expected numbers from 1 to 13",
+                "gpu --rows 0 | --rows 0: expected numbers from 1 to 18",
+                "gpu --rows 1,19 | --rows 19: expected numbers from 1 to 18",
                 "gpu --rows one | 'one' is not an int",
                 "gpu --iterations 0 | --iterations 0: expected 1 to 100000",
                 "gpu --cores 2 | '--cores'",

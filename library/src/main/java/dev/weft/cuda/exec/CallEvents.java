@@ -15,6 +15,7 @@ import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.TreeMap;
 import java.util.function.IntFunction;
 import java.util.function.IntUnaryOperator;
@@ -82,7 +83,7 @@ public final class CallEvents implements AutoCloseable {
         Arrays.fill(expected, new Expected(origins, due, 0));
         this.worldRank = worldRank;
         this.buffers = buffers;
-        this.counters = counters;
+        this.counters = Objects.requireNonNull(counters, "counters");
         this.heartbeat = heartbeat;
         this.check = check;
         this.seen = PinnedBuffer.allocate(4L * Math.max(1, buffers.flagCount()));

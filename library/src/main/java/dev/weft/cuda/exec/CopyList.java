@@ -140,12 +140,12 @@ public record CopyList(
     }
 
     /** Whose rows the tiles of a product have. */
-    public TileTimes.Owners owners(Shards shards) {
+    public TileTimes.Owners owners(Shards shards, boolean asInC) {
         int[] senders = new int[flags()];
         for (Line line : arriving) {
             line.copies.forEach(copy -> senders[copy.flag] = copy.from);
         }
-        return new TileTimes.Owners(shards, false, origins, senders);
+        return new TileTimes.Owners(shards, asInC, origins, senders);
     }
 
     /** Words by which hosts tell each other what is queued: for each flag, and for each launch. */

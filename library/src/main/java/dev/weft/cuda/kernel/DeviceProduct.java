@@ -6,7 +6,7 @@ import java.util.Optional;
 /** A product whose rows wait for the flags of what they are made of. One thread at a time. */
 public interface DeviceProduct extends AutoCloseable {
 
-    /** Thread blocks of its grid; 0 if a library chooses. */
+    /** Thread blocks of its grid, at most; 0 if a library chooses. */
     int blocks();
 
     /**

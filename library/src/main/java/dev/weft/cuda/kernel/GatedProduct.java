@@ -62,7 +62,7 @@ public final class GatedProduct implements DeviceProduct {
     private final long placeBytes;
 
     /** Thread blocks of a launch: no more than there are tiles. */
-    private final int blocks;
+    private final int launchedBlocks;
 
     /** Null if no times are kept. */
     private final TileTimes times;
@@ -177,7 +177,7 @@ public final class GatedProduct implements DeviceProduct {
         this.rows = scales == null ? null : describe(places, false);
         this.placeBytes = sources.bytes() / places.size();
         int workers = Math.clamp(schedule.tileCount(), 1, kernel.blocks() / kernel.cluster());
-        this.blocks = workers * kernel.cluster();
+        this.launchedBlocks = workers * kernel.cluster();
         this.times = TileTimes.of(schedule, kernel.blocks() / kernel.cluster());
         this.arguments = arena.allocate(PARTS_AT + 16, 64);
         this.pointers = arena.allocate(11 * 8, 8);
@@ -494,7 +494,7 @@ public final class GatedProduct implements DeviceProduct {
         }
         CudaModules.launch(
                 kernel.function(),
-                blocks,
+                launchedBlocks,
                 1,
                 kernel.threads(),
                 kernel.sharedBytes(),

@@ -36,7 +36,7 @@ public enum KernelFamily {
             new Tiling(8, 64, 128, 4, 6),
             new Tiling(32, 32, 256, 4, 6),
             new Tiling(32, 64, 128, 4, 4)),
-    /** The same for operands of 8 bits with scales. */
+    /** Tensor copies and warpgroup products for operands of 8 bits with scales. */
     FP8(
             KernelVariants.FP8_GEMM,
             384,
@@ -190,7 +190,7 @@ public enum KernelFamily {
     }
 
     private static KernelFamily named(String name) {
-        return Stream.of(values())
+        return Stream.of(HOPPER, MMA, SIMT)
                 .filter(family -> family.label().equals(name))
                 .findFirst()
                 .orElseThrow(

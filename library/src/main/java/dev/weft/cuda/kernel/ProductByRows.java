@@ -37,7 +37,7 @@ public final class ProductByRows implements DeviceProduct {
 
     @Override
     public int blocks() {
-        return used.blocks();
+        return whole().blocks();
     }
 
     @Override

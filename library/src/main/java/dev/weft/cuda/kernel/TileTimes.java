@@ -233,7 +233,8 @@ public final class TileTimes implements AutoCloseable {
 
         /** How many rows of a tile a shard has, if they begin with {@code firstRow}. */
         private long rowsOf(int source, long firstRow, int tile, Owners owners) {
-            return Math.min(schedule.rows(tile), owners.shards().rows(source) - firstRow);
+            long left = owners.shards().rows(source) - firstRow;
+            return Math.max(0, Math.min(schedule.rows(tile), left));
         }
 
         private Span at(Span product, long fromNs, long untilNs) {

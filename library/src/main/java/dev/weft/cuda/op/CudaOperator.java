@@ -431,10 +431,10 @@ abstract sealed class CudaOperator extends Operator<DeviceMatrix>
         if (!closeOnce()) {
             return;
         }
-        gpu.bind();
         boolean drained = false;
         boolean unread = false;
         try {
+            gpu.bind();
             events.drain(started(), hasFailed());
             drained = true;
             unread = peers.awaitRelease(hasFailed());

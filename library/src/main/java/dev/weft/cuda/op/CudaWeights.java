@@ -132,8 +132,7 @@ public final class CudaWeights implements AutoCloseable {
         checkOpen();
         if (preparing > 0) {
             throw new IllegalStateException(
-                    "weights with which %d operators are being prepared: replace them afterwards"
-                            .formatted(preparing));
+                    "weights of an operator that is being prepared: replace them afterwards");
         }
         if (!other.equals(text)) {
             throw new IllegalArgumentException(

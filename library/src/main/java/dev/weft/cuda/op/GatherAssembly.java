@@ -253,7 +253,7 @@ final class GatherAssembly {
         }
         GatedKernel kernel = kernels.isEmpty() ? null : kernels.getFirst();
         DeviceTimeline timeline =
-                new DeviceTimeline(group.rank, list.owners(wanted.shards()), kernel);
+                new DeviceTimeline(group.rank, list.owners(wanted.shards(), isCut()), kernel);
         made.push(timeline);
         if (arrives && !products.isEmpty() && !staged) {
             timeline.watch(products.getFirst(), list.arrivingFlags());
@@ -292,6 +292,11 @@ final class GatherAssembly {
         }
         peers = peers();
         made.push(peers);
+    }
+
+    /** Whether rows that are multiplied together are cut into several rows of tiles. */
+    private boolean isCut() {
+        return together && wanted.shards().totalRows() > shape.rows();
     }
 
     /** Of whole tiles, if all rows are multiplied together; else 0. */
@@ -440,11 +445,16 @@ final class GatherAssembly {
             return testing.products.apply(gated(index, kernel, of, awaited));
         }
         List<ProductByRows.Choice> choices = new ArrayList<>();
-        choices.add(inOnePlace(index, kernel, allRows, of, awaited));
-        if (kernelsOfFewer != null) {
-            for (GatedKernel fewer : kernelsOfFewer.get(index)) {
-                choices.add(inOnePlace(index, fewer, fewer.blockRows(), of, awaited));
+        try {
+            choices.add(inOnePlace(index, kernel, allRows, of, awaited));
+            if (kernelsOfFewer != null) {
+                for (GatedKernel fewer : kernelsOfFewer.get(index)) {
+                    choices.add(inOnePlace(index, fewer, fewer.blockRows(), of, awaited));
+                }
             }
+        } catch (RuntimeException | Error e) {
+            choices.forEach(choice -> choice.product().close());
+            throw e;
         }
         return testing.products.apply(
                 choices.size() == 1

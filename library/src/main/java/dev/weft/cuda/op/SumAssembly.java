@@ -187,7 +187,7 @@ record SumAssembly(
         made.addAll(sums.memory());
         made.push(sums.peers());
         made.push(sums);
-        return operator(made, List.of(), null, buffers, sums.peers(), sums, memory);
+        return operator(made, List.of(), call -> Map.of(), buffers, sums.peers(), sums, memory);
     }
 
     /** What the operator closes last, of what has been made so far; the buffers it knows. */

@@ -122,6 +122,33 @@ class DeviceTimelineTest {
                 workers.getFirst());
     }
 
+    /** Several rows of tiles: the second begins in rank 0's shard, and waits for rank 1's rows. */
+    @Test
+    void rowsOfTilesThatWaitForAllAreToldByTheOwnersOfTheirRows() {
+        TileSchedule few =
+                new TileSchedule(
+                        new int[] {
+                            0, 32, 0, 64, 0, 0, 0, 1, //
+                            32, 32, 0, 64, 0, 32, 0, 1
+                        },
+                        new int[] {0, 6, 1, 0, 6},
+                        new int[0]);
+        TileTimes.Times times =
+                new TileTimes.Times(
+                        few, 1, new long[] {0, 50, 50, 90}, new long[] {10, 30, 60, 70}, 0);
+        List<List<Span>> workers = new ArrayList<>();
+        times.addSpans(new Owners(Shards.of(50, 14), true, ORIGINS, OWNERS.senders()), workers);
+        assertEquals(
+                List.of(
+                        Span.local(Kind.COMPUTE, 0, 0, 0, 32, 0, 10),
+                        new Span(Kind.WAIT, 1, 1, -1, 1, 0, 14, 0, 10, 30),
+                        Span.local(Kind.COMPUTE, 0, 0, 0, 32, 30, 50),
+                        Span.local(Kind.COMPUTE, 0, 0, 32, 18, 50, 60),
+                        new Span(Kind.WAIT, 1, 1, -1, 1, 32, 0, 0, 60, 70),
+                        Span.local(Kind.COMPUTE, 0, 0, 32, 18, 70, 90)),
+                workers.getFirst());
+    }
+
     /**
      * A tile of sums has rows of C. The third one begins in rank 1's shard and ends in rank 3's.
      */

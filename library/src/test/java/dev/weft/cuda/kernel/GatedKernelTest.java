@@ -11,6 +11,7 @@ import dev.weft.tensor.DType;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** What is decided about a kernel before it is loaded. */
 class GatedKernelTest {
@@ -63,6 +64,22 @@ class GatedKernelTest {
     void everyCardFrom80OnHasAKernel(int capability, KernelFamily kind) {
         assumeTrue(System.getProperty(KernelFamily.PROPERTY) == null, "a kernel is forced");
         assertEquals(kind, KernelFamily.of(capability));
+    }
+
+    /** Kernels that serve only some products cannot stand for the card's best. */
+    @ParameterizedTest
+    @ValueSource(strings = {"few_rows", "fp8", "HOPPER"})
+    void onlyKernelsForAnyProductCanBeForced(String name) {
+        assumeTrue(System.getProperty(KernelFamily.PROPERTY) == null, "a kernel is forced");
+        System.setProperty(KernelFamily.PROPERTY, name);
+        try {
+            assertEquals(
+                    "-Dweft.cuda.kernel=" + name + ": expected hopper, mma or simt",
+                    assertThrows(IllegalArgumentException.class, () -> KernelFamily.of(90))
+                            .getMessage());
+        } finally {
+            System.clearProperty(KernelFamily.PROPERTY);
+        }
     }
 
     @Test

@@ -301,7 +301,7 @@ class CudaWeightsIT {
                         if (fabric.rank() == 1) {
                             assertRefused(
                                     IllegalStateException.class,
-                                    "weights with which 1 operators are being prepared: replace them afterwards",
+                                    "weights of an operator that is being prepared: replace them afterwards",
                                     () -> replaceUntilRefused(weights, b));
                             assertRefused(
                                     IllegalStateException.class,
