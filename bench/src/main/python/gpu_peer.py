@@ -105,7 +105,6 @@ class Row:
             event.wait()
             torch.mm(self.gathered[rows], self.b, out=self.c[rows])
 
-
     def captured(self):
         graphs = []
         for steps in (self.sequential, self.pipelined):

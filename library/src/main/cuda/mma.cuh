@@ -1,4 +1,4 @@
-// What mma_gemm.cu uses of the instructions that came with sm_80: copies into shared memory in the background, reads of
+// Instructions that came with sm_80: copies into shared memory in the background, reads of
 // 8 x 8 matrices, and products of a warp.
 #pragma once
 #include "schedule.cuh"

@@ -23,7 +23,7 @@ struct __align__(16) Tile {
     int row;       // first row in C
     int rows;      // rows to store; the tile may be taller
     int col;       // first column in C and in B
-    int width;     // columns of the tile: 256, 192 or 128
+    int width;     // columns of the tile
     int source;    // where its rows of A lie: index of a Source, and of a tensor map
     int sourceRow; // first row there
     int gate;      // its gates are gates[gate] to gates[gate + gates - 1], by ascending kBlock

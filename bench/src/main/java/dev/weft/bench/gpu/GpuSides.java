@@ -51,12 +51,15 @@ final class GpuSides implements AutoCloseable {
     private final Map<String, Interleaved.Turn> ofPytorch = new LinkedHashMap<>();
 
     /** Null unless launches of graphs take turns too. */
-    private CudaAllGatherMatmul captured;
+    private Captured captured;
 
-    /** Where its launches find the rows of rank 0. */
-    private DeviceMatrix capturedShard;
-
-    private Interleaved.Turn launch;
+    /**
+     * A pipelined call in a graph.
+     *
+     * @param shard where launches find the rows of rank 0
+     */
+    private record Captured(
+            CudaAllGatherMatmul operator, DeviceMatrix shard, Interleaved.Turn launch) {}
 
     GpuSides(GpuOperands data, DType out, long seed) throws IOException, InterruptedException {
         this.bench = data.bench;
@@ -97,24 +100,23 @@ final class GpuSides implements AutoCloseable {
 
     /** Launches of graphs with a pipelined call take turns, too; before {@link #addPytorch}. */
     void addGraph() {
-        captured = open(data, op -> op.algorithm(Algorithm.MESH_PULL));
-        capturedShard = captured.nextShard();
+        CudaAllGatherMatmul operator = open(data, op -> op.algorithm(Algorithm.MESH_PULL));
+        DeviceMatrix shard = operator.nextShard();
         GpuStream stream = bench.stream();
         GpuStream.Graph graph =
-                opened.add(
-                        stream.capture(
-                                () -> captured.start(capturedShard, stream, View.PIPELINED)));
+                opened.add(stream.capture(() -> operator.start(shard, stream, View.PIPELINED)));
         DeviceEvent begin = opened.add(DeviceEvent.timed());
         DeviceEvent end = opened.add(DeviceEvent.timed());
-        launch =
+        Interleaved.Turn launch =
                 () -> {
                     begin.record(stream);
                     graph.launch(stream);
                     end.record(stream);
                     stream.synchronize();
-                    captured.checkReplays();
+                    operator.checkReplays();
                     return end.nsSince(begin);
                 };
+        captured = new Captured(operator, shard, launch);
     }
 
     /** From now on every call finds the rows of all ranks in place. */
@@ -161,7 +163,7 @@ final class GpuSides implements AutoCloseable {
         others.forEach(
                 (what, other) -> turns.put(what, () -> takeNs(other.operator, View.PIPELINED)));
         if (captured != null) {
-            turns.put(GRAPH, launch);
+            turns.put(GRAPH, captured.launch);
         }
         return GpuRow.take(turns, warmup, rounds);
     }
@@ -209,12 +211,12 @@ final class GpuSides implements AutoCloseable {
                     }
                 });
         if (captured != null) {
-            data.placePeers(captured);
-            capturedShard.copyFrom(data.shard(0), bench.stream());
-            bench.check().poison(captured.product(0));
-            launch.takeNs();
-            judge.sameBits(
-                    "launched and sequential: bits", captured.product(0), sequential.product(0));
+            DeviceMatrix product = captured.operator.product(0);
+            data.placePeers(captured.operator);
+            captured.shard.copyFrom(data.shard(0), bench.stream());
+            bench.check().poison(product);
+            captured.launch.takeNs();
+            judge.sameBits("launched and sequential: bits", product, sequential.product(0));
         }
         bench.check().poison(cublas.product());
         cublas.takeNs();

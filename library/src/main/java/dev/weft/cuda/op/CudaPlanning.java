@@ -318,7 +318,11 @@ record CudaPlanning(
     boolean multipliesTogether(Plan plan, GatedKernel kernel) {
         return kernel != null
                 && plan.chunks().shards().totalRows() <= kernel.rowsTogether()
-                && !plan.readsPeersRows()
-                && !plan.steps().get(rank).reusesBuffers();
+                && hasOnePlace(plan);
+    }
+
+    /** Whether the rows of all shards come to one place of this rank's. */
+    boolean hasOnePlace(Plan plan) {
+        return !plan.readsPeersRows() && !plan.steps().get(rank).reusesBuffers();
     }
 }

@@ -64,11 +64,8 @@ final class GatherAssembly {
     private final DeviceOperands operands;
     private final Testing testing;
 
-    /** By B; none if a library multiplies. */
-    private final List<GatedKernel> kernels;
-
-    /** By B: those for calls of fewer rows, the most first. */
-    private final List<List<GatedKernel>> kernelsOfFewer;
+    /** By B: for all rows and, behind it, for calls of fewer; none if a library multiplies. */
+    private final List<List<GatedKernel>> kernels;
 
     private final Plan plan;
 
@@ -131,16 +128,20 @@ final class GatherAssembly {
         this.own = plan.steps().get(group.rank);
         this.gatherFirst = own.multipliesLast();
         boolean waits = !gatherFirst && own.movers() > 0;
-        int share = engine == CudaEngine.GATED ? group.sharers(waits) : 0;
-        this.kernels = engine == CudaEngine.GATED ? kernels(productType, share) : List.of();
-        this.shape = kernels.isEmpty() ? null : kernels.getFirst().shape();
-        GatedKernel first = kernels.isEmpty() ? null : kernels.getFirst();
+        boolean onePlace = planning.hasOnePlace(plan);
+        this.kernels =
+                engine == CudaEngine.GATED
+                        ? new GatherKernels(
+                                        group, wanted, productType, onePlace, group.sharers(waits))
+                                .load()
+                        : List.of();
+        GatedKernel first = firstKernel();
+        this.shape = first == null ? null : first.shape();
         ArrivalCut cut =
                 first == null
                         ? null
                         : planning.arrivalCut(plan, wanted.columns().getFirst(), first);
         this.together = planning.multipliesTogether(plan, first);
-        this.kernelsOfFewer = together && hasFewRows() ? kernelsOfFewer(productType, share) : null;
         this.layout = new DeviceLayout(wanted.shards(), wanted.aType(), wanted.k(), place());
         this.list = CopyList.of(plan.steps(), group.rank, plan.chunks(), cut);
     }
@@ -173,6 +174,11 @@ final class GatherAssembly {
                 new GatherRun(prepared, buffers, operands, peers),
                 this,
                 sharedResults());
+    }
+
+    /** For all rows of the first B; null if a library multiplies. */
+    private GatedKernel firstKernel() {
+        return kernels.isEmpty() ? null : kernels.getFirst().getFirst();
     }
 
     private int mostPlansOfFewerRows() {
@@ -251,9 +257,9 @@ final class GatherAssembly {
             }
             launches.add(ofLaunch);
         }
-        GatedKernel kernel = kernels.isEmpty() ? null : kernels.getFirst();
         DeviceTimeline timeline =
-                new DeviceTimeline(group.rank, list.owners(wanted.shards(), isCut()), kernel);
+                new DeviceTimeline(
+                        group.rank, list.owners(wanted.shards(), isCut()), firstKernel());
         made.push(timeline);
         if (arrives && !products.isEmpty() && !staged) {
             timeline.watch(products.getFirst(), list.arrivingFlags());
@@ -331,68 +337,6 @@ final class GatherAssembly {
                 wanted.aType().bytes());
     }
 
-    /** By B. */
-    private List<GatedKernel> kernels(DType productType, int share) {
-        Shards shards = wanted.shards();
-        int blocks = wanted.computeWorkers();
-        List<GatedKernel> all = new ArrayList<>();
-        for (int i = 0; i < group.bs.size(); i++) {
-            DeviceOperands.B b = group.bs.get(i);
-            if (wanted.scaling() != null) {
-                all.add(
-                        GatedKernel.ofScaled(
-                                group.gpu, b.dtype(), productType, shards, blocks, share));
-            } else if (hasFewRows()) {
-                all.add(kernelForRows(i, shards, productType, share));
-            } else {
-                all.add(
-                        GatedKernel.load(
-                                group.gpu,
-                                wanted.aType(),
-                                productType,
-                                b.transposed(),
-                                shards,
-                                blocks,
-                                share));
-            }
-        }
-        return all;
-    }
-
-    /** Whether there are kernels for few rows, which want all rows in one place. */
-    private boolean hasFewRows() {
-        return wanted.scaling() == null
-                && GatedKernel.hasFewRows(group.gpu)
-                && !plan.readsPeersRows()
-                && !own.reusesBuffers();
-    }
-
-    private GatedKernel kernelForRows(int index, Shards shards, DType productType, int share) {
-        return GatedKernel.forRows(
-                group.gpu,
-                wanted.aType(),
-                productType,
-                group.bs.get(index).transposed(),
-                shards,
-                wanted.k(),
-                wanted.columns().get(index),
-                wanted.computeWorkers(),
-                share);
-    }
-
-    private List<List<GatedKernel>> kernelsOfFewer(DType productType, int share) {
-        List<List<GatedKernel>> all = new ArrayList<>();
-        for (int i = 0; i < group.bs.size(); i++) {
-            List<GatedKernel> ofB = new ArrayList<>();
-            int rows = GatedKernel.fewerRows(wanted.shards().totalRows());
-            for (; rows > 0; rows = GatedKernel.fewerRows(rows)) {
-                ofB.add(kernelForRows(i, Shards.of(rows), productType, share));
-            }
-            all.add(ofB);
-        }
-        return all;
-    }
-
     private Place place() {
         if (own.reusesBuffers()) {
             return Place.PING_PONG;
@@ -440,17 +384,16 @@ final class GatherAssembly {
                             copies::awaitArrival,
                             rowPlaces()));
         }
-        GatedKernel kernel = kernels.get(index);
+        List<GatedKernel> ofB = kernels.get(index);
         if (!together) {
-            return testing.products.apply(gated(index, kernel, of, awaited));
+            return testing.products.apply(gated(index, ofB.getFirst(), of, awaited));
         }
         List<ProductByRows.Choice> choices = new ArrayList<>();
         try {
-            choices.add(inOnePlace(index, kernel, allRows, of, awaited));
-            if (kernelsOfFewer != null) {
-                for (GatedKernel fewer : kernelsOfFewer.get(index)) {
-                    choices.add(inOnePlace(index, fewer, fewer.blockRows(), of, awaited));
-                }
+            for (GatedKernel kernel : ofB) {
+                long rows = choices.isEmpty() ? allRows : kernel.blockRows();
+                List<RowRange> whole = List.of(RowRange.whole(of, rows));
+                choices.add(new ProductByRows.Choice(rows, gated(index, kernel, whole, awaited)));
             }
         } catch (RuntimeException | Error e) {
             choices.forEach(choice -> choice.product().close());
@@ -460,12 +403,6 @@ final class GatherAssembly {
                 choices.size() == 1
                         ? choices.getFirst().product()
                         : new ProductByRows(choices, allRows));
-    }
-
-    private ProductByRows.Choice inOnePlace(
-            int index, GatedKernel kernel, long rows, List<RowRange> of, LaneCounters awaited) {
-        List<RowRange> whole = List.of(RowRange.whole(of, rows));
-        return new ProductByRows.Choice(rows, gated(index, kernel, whole, awaited));
     }
 
     private DeviceProduct gated(

@@ -161,7 +161,7 @@ record SumAssembly(
                         finish,
                         longestWaitNs);
         made.push(sums);
-        return operator(made, list.origins(), sums::reached, buffers, peers, sums, memory);
+        return operator(made, list.origins(), call -> sums.reached(), buffers, peers, sums, memory);
     }
 
     private CudaMatmulReduce linked(

@@ -535,7 +535,7 @@ public final class HostSums extends SumRun {
      * By word: what a counter holds at the end of the latest call. It grows by what that call
      * stores, which depends on its rows.
      */
-    public Map<Integer, Integer> reached(int call) {
+    public Map<Integer, Integer> reached() {
         Map<Integer, Integer> all = new HashMap<>();
         for (int c = 0; c < reached.length; c++) {
             all.put(list.origins().size() + c, reached[c]);
