@@ -161,7 +161,8 @@ final class BlockGemm implements Gemm {
         for (int row = 0; row < rows; row += tileRows) {
             int height = Math.min(tileRows, rows - row);
             long to = row * steps * BlockPanels.rowStepBytes(1);
-            room.quantizer.write(a, aRow + row, height, panels, room.packed, to);
+            boolean whole = height >= kernel.wholeRowsFrom();
+            room.quantizer.write(a, aRow + row, height, whole, panels, room.packed, to);
         }
         int panelCount = rows > tileRows ? PANELS : PANELS_OF_ONE_TILE;
         int width = panelCount * kernel.cols();

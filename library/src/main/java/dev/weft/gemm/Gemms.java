@@ -28,7 +28,8 @@ public final class Gemms {
     private static final String HOW_TO_GET_IT = "start Java with --add-modules " + VECTOR_MODULE;
 
     private static final Tiles SCALAR = new ScalarTiles();
-    private static final BlockKernel SCALAR_BLOCKS = new ScalarBlocks(8, 16, false);
+    private static final BlockKernel SCALAR_BLOCKS =
+            new ScalarBlocks(8, 16, false, Integer.MAX_VALUE);
 
     private Gemms() {}
 

@@ -41,9 +41,16 @@ public final class RowQuantizer {
      * Writes {@code rows} rows as {@link BlockPanels} describes.
      *
      * @param a whose columns are a multiple of a step
+     * @param wholeRows whether the numbers of a row lie side by side
      */
     void write(
-            Matrix a, long firstRow, int rows, BlockPanels layout, MemorySegment to, long offset) {
+            Matrix a,
+            long firstRow,
+            int rows,
+            boolean wholeRows,
+            BlockPanels layout,
+            MemorySegment to,
+            long offset) {
         long stepBytes = BlockPanels.rowStepBytes(rows);
         for (int row = 0; row < rows; row++) {
             for (long col = 0; col < a.cols(); col += PIECE) {
@@ -53,7 +60,7 @@ public final class RowQuantizer {
                 MemorySegment.copy(valueBytes, 0, bitBytes, 0, (long) count * Float.BYTES);
                 for (int first = 0; first < count; first += STEP) {
                     float scale = round(first);
-                    pack(first, scale, layout, rows, row, to, at);
+                    pack(first, scale, layout, rows, row, wholeRows, to, at);
                     at += stepBytes;
                 }
             }
@@ -86,6 +93,7 @@ public final class RowQuantizer {
             BlockPanels layout,
             int rows,
             int row,
+            boolean wholeRows,
             MemorySegment to,
             long at) {
         MemorySegment.copy(
@@ -98,14 +106,14 @@ public final class RowQuantizer {
         for (int i = first; i < first + STEP; i++) {
             sum += (byte) bits[i];
         }
-        for (int group = 0; group < STEP / Integer.BYTES; group++) {
-            int i = first + group * Integer.BYTES;
+        for (int k = 0; k < STEP; k += Integer.BYTES) {
+            int i = first + k;
             int four =
                     bits[i] & 0xFF
                             | (bits[i + 1] & 0xFF) << 8
                             | (bits[i + 2] & 0xFF) << 16
                             | bits[i + 3] << 24;
-            to.set(INT, at + ((long) group * rows + row) * Integer.BYTES, four);
+            to.set(INT, at + BlockPanels.inStep(rows, row, k, wholeRows), four);
         }
         layout.writeStart(to, at, rows, row, sum, scale);
     }

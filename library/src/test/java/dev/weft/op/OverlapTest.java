@@ -97,7 +97,7 @@ class OverlapTest {
                             AtomicReference<GatherView> plan = new AtomicReference<>();
                             GemmProxy engine =
                                     new GemmProxy(
-                                            Gemms.portable(),
+                                            Gemms.auto(DType.BF16, DType.BF16),
                                             row -> watch.productStarts(rank, (int) (row / M)),
                                             (row, rows) ->
                                                     watch.multiplied(rank, (int) (row / M), rows));

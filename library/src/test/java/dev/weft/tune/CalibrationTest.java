@@ -75,10 +75,14 @@ class CalibrationTest {
 
     @Test
     void aTypeThatWasNotMeasuredIsAddedAndTheOthersStay() {
-        Gemm gemm = Gemms.portable();
-        CoreEngine before = (CoreEngine) HostModel.machine(gemm, DType.FP32, () -> {}).engine();
-        CoreEngine after = (CoreEngine) HostModel.machine(gemm, DType.BF16, () -> {}).engine();
+        CoreEngine before = model(DType.FP32);
+        CoreEngine after = model(DType.BF16);
         assertTrue(after.knows(DType.BF16));
         assertEquals(before.costs().get(DType.FP32), after.costs().get(DType.FP32));
+    }
+
+    /** That of the engine which auto has for the type. */
+    private static CoreEngine model(DType type) {
+        return (CoreEngine) HostModel.machine(Gemms.auto(type, type), type, () -> {}).engine();
     }
 }

@@ -51,7 +51,8 @@ final class A64Blocks {
 
     static BlockCode.Written write() {
         A64Blocks blocks = new A64Blocks();
-        return BlockCode.Written.of("neon", ROWS, COLS, false, blocks.code, blocks::sum);
+        return BlockCode.Written.of(
+                "neon", ROWS, Integer.MAX_VALUE, COLS, false, blocks.code, blocks::sum);
     }
 
     private int sum(BlockPanels layout, int rowCount) {

@@ -6,6 +6,7 @@ import static java.lang.foreign.ValueLayout.JAVA_FLOAT;
 
 import dev.weft.ffi.ExecutableMemory;
 import dev.weft.ffi.Processor;
+import dev.weft.ffi.TileRegisters;
 import dev.weft.gemm.code.Arguments.Name;
 import dev.weft.tensor.BlockType;
 import dev.weft.tensor.DType;
@@ -52,6 +53,7 @@ public final class BlockCode implements BlockKernel {
     record Written(
             String name,
             int rows,
+            int wholeRowsFrom,
             int cols,
             boolean isUnsigned,
             byte[] code,
@@ -63,6 +65,7 @@ public final class BlockCode implements BlockKernel {
         static Written of(
                 String name,
                 int rows,
+                int wholeRowsFrom,
                 int cols,
                 boolean isUnsigned,
                 Assembler code,
@@ -76,7 +79,7 @@ public final class BlockCode implements BlockKernel {
                 }
                 sums.put(type, entries);
             }
-            return new Written(name, rows, cols, isUnsigned, code.code(), sums);
+            return new Written(name, rows, wholeRowsFrom, cols, isUnsigned, code.code(), sums);
         }
     }
 
@@ -106,7 +109,8 @@ public final class BlockCode implements BlockKernel {
      */
     public static BlockCode forThisMachine() {
         Processor here = Processor.here();
-        String kind = here.kind(System.getProperty("weft.gemm.code"));
+        String wanted = System.getProperty("weft.gemm.code");
+        String kind = here.kind(wanted);
         if (kind.equals("neon")) {
             if (!here.features().contains("asimddp")) {
                 throw new IllegalStateException("this processor has no asimddp");
@@ -114,7 +118,11 @@ public final class BlockCode implements BlockKernel {
             return new BlockCode(A64Blocks.write());
         }
         if (kind.equals("avx512") && here.lacks(X86Blocks.VNNI).isEmpty()) {
-            return new BlockCode(X86Blocks.avx512());
+            boolean tiles =
+                    wanted == null
+                            && here.lacks(X86TileBlocks.FEATURES).isEmpty()
+                            && TileRegisters.unavailable().isEmpty();
+            return new BlockCode(tiles ? X86TileBlocks.write() : X86Blocks.avx512());
         }
         if (kind.equals("avx512") && here.lacks(X86Blocks.BYTES_512).isEmpty()) {
             return new BlockCode(X86Blocks.avx512bw());
@@ -141,13 +149,18 @@ public final class BlockCode implements BlockKernel {
             int stepBytes = BlockPanels.rowStepBytes(rows);
             MemorySegment a = arena.allocate(steps * stepBytes + SLACK_BYTES, 64);
             for (long step = 0; step < steps; step++) {
-                fillRows(layout, rows, a.asSlice(step * stepBytes, stepBytes), next);
+                fillRows(
+                        layout,
+                        rows,
+                        rows >= wholeRowsFrom(),
+                        a.asSlice(step * stepBytes, stepBytes),
+                        next);
             }
             long pitch = cols * Float.BYTES;
             MemorySegment found = arena.allocate(rows * pitch, 64);
             MemorySegment expected = arena.allocate(rows * pitch, 64);
             Arguments arguments = new Arguments(arena.allocate(Arguments.BYTES, 8));
-            ScalarBlocks scalar = new ScalarBlocks(rows(), cols(), isUnsigned());
+            ScalarBlocks scalar = new ScalarBlocks(rows(), cols(), isUnsigned(), wholeRowsFrom());
             for (boolean resume : new boolean[] {false, true}) {
                 sum(type, resume, k, a, 0, rows, panels, 0, panelCount, found, 0, pitch, arguments);
                 scalar.sum(
@@ -182,15 +195,16 @@ public final class BlockCode implements BlockKernel {
         }
     }
 
-    private static void fillRows(BlockPanels layout, int rows, MemorySegment step, int[] next) {
+    private static void fillRows(
+            BlockPanels layout, int rows, boolean wholeRows, MemorySegment step, int[] next) {
         for (int row = 0; row < rows; row++) {
             int sum = 0;
             for (int i = 0; i < BlockPanels.STEP; i++) {
                 next[0] = next[0] * 75 % 65537;
                 // Both extremes are among them.
                 int number = Math.clamp(next[0] % 300 - 150, -127, 127);
-                int at = (i / BlockPanels.GROUP * rows + row) * BlockPanels.GROUP;
-                step.set(JAVA_BYTE, at + i % BlockPanels.GROUP, (byte) number);
+                int at = BlockPanels.inStep(rows, row, i, wholeRows);
+                step.set(JAVA_BYTE, at, (byte) number);
                 sum += number;
             }
             layout.writeStart(step, 0, rows, row, sum, next[0] / 70000f);
@@ -205,6 +219,11 @@ public final class BlockCode implements BlockKernel {
     @Override
     public int rows() {
         return written.rows;
+    }
+
+    @Override
+    public int wholeRowsFrom() {
+        return written.wholeRowsFrom;
     }
 
     @Override

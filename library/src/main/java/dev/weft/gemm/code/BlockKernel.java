@@ -19,13 +19,21 @@ import java.lang.foreign.MemorySegment;
 public interface BlockKernel {
 
     /**
-     * What it is written for: {@code avx512}, {@code avx512bw}, {@code avxvnni}, {@code avx2},
-     * {@code neon} or {@code scalar}.
+     * What it is written for: {@code amx}, {@code avx512}, {@code avx512bw}, {@code avxvnni},
+     * {@code avx2}, {@code neon} or {@code scalar}.
      */
     String name();
 
     /** The most rows of a call. */
     int rows();
+
+    /**
+     * From so many rows of a call on, the 32 numbers of each lie side by side in a step of A, as
+     * {@link BlockPanels} says.
+     */
+    default int wholeRowsFrom() {
+        return Integer.MAX_VALUE;
+    }
 
     /** Columns of a panel. */
     int cols();

@@ -18,6 +18,7 @@ import java.lang.foreign.ValueLayout;
  *                                 step: scale, then offset, of each column, a byte
  *        nothing, up to a multiple of 64 bytes
  * rows:  step: k = 0 .. 3 of row 0, of row 1, ...; k = 4 .. 7 of row 0, ...; all 8 bits
+ *              (if rows are whole: k = 0 .. 31 of row 0, of row 1, ...)
  *              of each row, what its sums start from: int, -{@link #bias} x the sum of its numbers;
  *              of Q4_K: fp32, minus that sum
  *              of each row, its scale, fp32
@@ -103,6 +104,11 @@ public record BlockPanels(BlockType type, int cols, boolean isUnsigned) {
     /** Bytes of a step of {@code rows} rows of A. */
     public static int rowStepBytes(int rows) {
         return rows * (STEP + Integer.BYTES + Float.BYTES);
+    }
+
+    /** Where number {@code k} of a row is in a step of A. */
+    public static int inStep(int rows, int row, int k, boolean wholeRows) {
+        return wholeRows ? row * STEP + k : (k / GROUP * rows + row) * GROUP + k % GROUP;
     }
 
     /**

@@ -6,7 +6,8 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
 /** The kernel in Java, which also says what machine code must give. Thread-safe. */
-public record ScalarBlocks(int rows, int cols, boolean isUnsigned) implements BlockKernel {
+public record ScalarBlocks(int rows, int cols, boolean isUnsigned, int wholeRowsFrom)
+        implements BlockKernel {
 
     private static final ValueLayout.OfFloat FLOAT = ValueLayout.JAVA_FLOAT_UNALIGNED;
     private static final ValueLayout.OfInt INT = ValueLayout.JAVA_INT_UNALIGNED;
@@ -49,8 +50,18 @@ public record ScalarBlocks(int rows, int cols, boolean isUnsigned) implements Bl
                     float sum = sums.get(FLOAT, at);
                     float next =
                             add(
-                                    layout, a, rowsAt, rows, row, panels, scales, step, place,
-                                    numbers, sum);
+                                    layout,
+                                    a,
+                                    rowsAt,
+                                    rows,
+                                    row,
+                                    rows >= wholeRowsFrom,
+                                    panels,
+                                    scales,
+                                    step,
+                                    place,
+                                    numbers,
+                                    sum);
                     sums.set(FLOAT, at, next);
                 }
             }
@@ -82,6 +93,7 @@ public record ScalarBlocks(int rows, int cols, boolean isUnsigned) implements Bl
             long rowsAt,
             int rows,
             int row,
+            boolean wholeRows,
             MemorySegment panels,
             long scales,
             long step,
@@ -90,8 +102,7 @@ public record ScalarBlocks(int rows, int cols, boolean isUnsigned) implements Bl
             float sum) {
         int dot = 0;
         for (int i = 0; i < BlockPanels.STEP; i++) {
-            long group = (long) i / BlockPanels.GROUP * rows + row;
-            long at = rowsAt + group * BlockPanels.GROUP + i % BlockPanels.GROUP;
+            long at = rowsAt + BlockPanels.inStep(rows, row, i, wholeRows);
             dot += a.get(ValueLayout.JAVA_BYTE, at) * numbers[i];
         }
         long start = rowsAt + (long) rows * BlockPanels.STEP + (long) row * Integer.BYTES;

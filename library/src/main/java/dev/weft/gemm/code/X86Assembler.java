@@ -202,6 +202,11 @@ class X86Assembler extends Assembler {
         vectorRegisters(MAP_0F, NONE, 0x5B, d, 0, s);
     }
 
+    /** d = the whole numbers in memory as floats. */
+    public void vcvtdq2ps(int d, int base, int offset) {
+        vectorMemory(MAP_0F, NONE, 0x5B, d, base, offset, VECTOR);
+    }
+
     /** d = an unsigned byte in memory for each lane. */
     public void vpmovzxbd(int d, int base, int offset) {
         vectorMemory(MAP_0F38, P66, 0x31, d, base, offset, VECTOR / 4);
@@ -221,6 +226,11 @@ class X86Assembler extends Assembler {
 
     public void vpaddd(int d, int n, int m) {
         vectorRegisters(MAP_0F, P66, 0xFE, d, n, m);
+    }
+
+    /** d = n - m, bytes. */
+    public void vpsubb(int d, int n, int m) {
+        vectorRegisters(MAP_0F, P66, 0xF8, d, n, m);
     }
 
     public void vpaddw(int d, int n, int m) {
@@ -376,6 +386,13 @@ class X86Assembler extends Assembler {
     public void tdpbf16ps(int d, int n, int m) {
         vex(MAP_0F38, PF3, tile(d), tile(m), 0, false);
         put(0x5C);
+        put(0xC0 | d << 3 | tile(n));
+    }
+
+    /** d += n x m; rows of n have fours of signed bytes along k, rows of m such of columns. */
+    public void tdpbssd(int d, int n, int m) {
+        vex(MAP_0F38, PF2, tile(d), tile(m), 0, false);
+        put(0x5E);
         put(0xC0 | d << 3 | tile(n));
     }
 

@@ -24,7 +24,7 @@ import java.util.List;
  * magnitudes are multiplied with numbers that have taken their signs, so that no sum of two
  * products leaves 16 bits. Eight sums of products with 4 bits stay within 16 bits too.
  */
-final class X86Blocks {
+class X86Blocks {
 
     /** The features that the code for 512 bits needs, in Linux's names. */
     static final List<String> VNNI = List.of("avx512_vnni", "avx512f");
@@ -35,7 +35,7 @@ final class X86Blocks {
     /** What AVX2's code needs to multiply bytes in one instruction, too. */
     static final List<String> VNNI_256 = List.of("avx_vnni");
 
-    private static final int LINE_BYTES = 64;
+    static final int LINE_BYTES = 64;
     private static final long STEPS_OF_PANEL = BlockPanels.DEPTH / BlockPanels.STEP;
 
     /**
@@ -45,33 +45,34 @@ final class X86Blocks {
      */
     private static final int AHEAD_BYTES = 2048;
 
-    private static final int GROUPS = BlockPanels.GROUPS;
+    static final int GROUPS = BlockPanels.GROUPS;
     private static final int GROUP_BYTES = BlockPanels.GROUP;
     private static final int R12 = 12;
     private static final int R13 = 13;
     private static final int R14 = 14;
+    private static final int R15 = 15;
 
-    private static final int A = RDI;
-    private static final int B = RSI;
+    static final int A = RDI;
+    static final int B = RSI;
     private static final int SUMS = RDX;
     private static final int PITCH = RCX;
     private static final int ARGUMENTS = RCX;
-    private static final int FIRST_A = RAX;
-    private static final int STEPS = R8;
-    private static final int SCALES = R9;
-    private static final int STEPS_LEFT = R10;
+    static final int FIRST_A = RAX;
+    static final int STEPS = R8;
+    static final int SCALES = R9;
+    static final int STEPS_LEFT = R10;
     private static final int PANELS = R11;
     private static final int RESUME = RBX;
     private static final int ROW = RBP;
     private static final int SCALES_FROM = R12;
-    private static final int STEPS_OF_SCALES = R13;
+    static final int STEPS_OF_SCALES = R13;
     private static final int AHEAD = R14;
 
     /** The mask of negative numbers. */
     private static final int NEGATIVE = 1;
 
-    private final X86Assembler code;
-    private final boolean wide;
+    final X86Assembler code;
+    final boolean wide;
 
     /** Whether one instruction multiplies bytes and adds the products to whole sums. */
     private final boolean dots;
@@ -79,19 +80,19 @@ final class X86Blocks {
     private final int vectorBytes;
 
     // Vector registers after the rows' whole and fp32 sums.
-    private final int numbers;
-    private final int part;
-    private final int product;
-    private final int mask;
-    private final int ones;
-    private final int scale;
-    private final int offset;
+    final int numbers;
+    final int part;
+    final int product;
+    final int mask;
+    final int ones;
+    final int scale;
+    final int offset;
     private final int zero;
 
-    private int rows;
-    private BlockPanels panels;
+    int rows;
+    BlockPanels panels;
 
-    private X86Blocks(X86Assembler code, boolean dots) {
+    X86Blocks(X86Assembler code, boolean dots) {
         this.code = code;
         this.dots = dots;
         vectorBytes = code.vectorBytes();
@@ -132,33 +133,78 @@ final class X86Blocks {
 
     private static BlockCode.Written write(String name, X86Assembler code, boolean dots) {
         X86Blocks blocks = new X86Blocks(code, dots);
-        return BlockCode.Written.of(
-                name, blocks.mostRows(), blocks.vectorBytes / Float.BYTES, dots, code, blocks::sum);
+        int rows = blocks.mostRows();
+        int cols = blocks.vectorBytes / Float.BYTES;
+        return BlockCode.Written.of(name, rows, Integer.MAX_VALUE, cols, dots, code, blocks::sum);
     }
 
-    private int sum(BlockPanels layout, int rowCount) {
+    final int sum(BlockPanels layout, int rowCount) {
         rows = rowCount;
         panels = layout;
         code.align(LINE_BYTES);
+        Label data = code.label();
+        writeData();
         final int start = code.position();
-        final int[] kept = {RBX, RBP, R12, R13, R14};
+        final int[] kept = {RBX, RBP, R12, R13, R14, R15};
         for (int register : kept) {
             code.push(register);
         }
         loadArguments();
+        enter(data);
         Label panel = code.label();
-        code.mov(A, FIRST_A);
-        code.mov(AHEAD, B);
-        code.addImm(AHEAD, AHEAD_BYTES);
         code.mov(SCALES, B);
         code.add(SCALES, SCALES_FROM);
         loadOrClear();
         code.mov(STEPS_LEFT, STEPS);
-        if (layout.hasOffsets()) {
+        steps();
+        code.mov(ROW, SUMS);
+        for (int row = 0; row < rows; row++) {
+            code.vmovupsStore(ROW, 0, sumOf(row));
+            code.add(ROW, PITCH);
+        }
+        code.addImm(SUMS, vectorBytes);
+        // The next panel begins at a line.
+        code.mov(B, SCALES);
+        code.addImm(B, LINE_BYTES - 1);
+        code.andImm(B, -LINE_BYTES);
+        code.dec(PANELS);
+        code.j(Condition.NE, panel);
+        leave();
+        for (int i = kept.length - 1; i >= 0; i--) {
+            code.pop(kept[i]);
+        }
+        code.vzeroupper();
+        code.ret();
+        return start;
+    }
+
+    /** Writes what {@link #enter} wants in front of the function. */
+    void writeData() {}
+
+    /**
+     * Once per call, with all arguments in their registers.
+     *
+     * @param data in front of the function
+     */
+    void enter(Label data) {
+        code.mov(FIRST_A, A);
+    }
+
+    void leave() {}
+
+    /** Where the fp32 sums of a row are. */
+    int sumOf(int row) {
+        return rows + row;
+    }
+
+    /** All steps of a panel, from its start to its end. */
+    void steps() {
+        code.mov(A, FIRST_A);
+        code.mov(AHEAD, B);
+        code.addImm(AHEAD, AHEAD_BYTES);
+        if (panels.hasOffsets()) {
             Label again = code.label();
-            code.vcvtph2ps(scale, SCALES, 0);
-            code.vcvtph2ps(offset, SCALES, layout.scaleBytes());
-            code.addImm(SCALES, 2 * layout.scaleBytes());
+            loadScales();
             code.movImm(STEPS_OF_SCALES, BlockPanels.STEPS_OF_K);
             Label step = code.label();
             step();
@@ -172,24 +218,13 @@ final class X86Blocks {
             code.dec(STEPS_LEFT);
             code.j(Condition.NE, step);
         }
-        code.mov(ROW, SUMS);
-        for (int row = 0; row < rows; row++) {
-            code.vmovupsStore(ROW, 0, rows + row);
-            code.add(ROW, PITCH);
-        }
-        code.addImm(SUMS, vectorBytes);
-        // The next panel begins at a line.
-        code.mov(B, SCALES);
-        code.addImm(B, LINE_BYTES - 1);
-        code.andImm(B, -LINE_BYTES);
-        code.dec(PANELS);
-        code.j(Condition.NE, panel);
-        for (int i = kept.length - 1; i >= 0; i--) {
-            code.pop(kept[i]);
-        }
-        code.vzeroupper();
-        code.ret();
-        return start;
+    }
+
+    /** Of the next 256 k. */
+    final void loadScales() {
+        code.vcvtph2ps(scale, SCALES, 0);
+        code.vcvtph2ps(offset, SCALES, panels.scaleBytes());
+        code.addImm(SCALES, 2 * panels.scaleBytes());
     }
 
     private void loadArguments() {
@@ -199,7 +234,6 @@ final class X86Blocks {
         code.add(B, RAX);
         code.movLoad(RAX, ARGUMENTS, Name.C_FROM.offset());
         code.add(SUMS, RAX);
-        code.mov(FIRST_A, A);
         code.movLoad(STEPS, ARGUMENTS, Name.DEPTH.offset());
         code.movLoad(RESUME, ARGUMENTS, Name.RESUME.offset());
         code.movLoad(SCALES_FROM, ARGUMENTS, Name.COUNT.offset());
@@ -214,7 +248,7 @@ final class X86Blocks {
         }
     }
 
-    private void constant(int register, int lane) {
+    final void constant(int register, int lane) {
         code.movImm(R10, lane);
         code.push(R10);
         code.vpbroadcastd(register, RSP, 0);
@@ -224,13 +258,13 @@ final class X86Blocks {
     private void loadOrClear() {
         Label done = new Label();
         for (int row = 0; row < rows; row++) {
-            code.zero(rows + row);
+            code.zero(sumOf(row));
         }
         code.test(RESUME, RESUME);
         code.j(Condition.E, done);
         code.mov(ROW, SUMS);
         for (int row = 0; row < rows; row++) {
-            code.vmovups(rows + row, ROW, 0);
+            code.vmovups(sumOf(row), ROW, 0);
             code.add(ROW, PITCH);
         }
         code.place(done);
@@ -276,7 +310,11 @@ final class X86Blocks {
                 }
             }
         }
-        scale();
+        loadStepScales(0);
+        for (int row = 0; row < rows; row++) {
+            code.vcvtdq2ps(row, row);
+            add(row, row, 0);
+        }
         code.addImm(A, BlockPanels.rowStepBytes(rows));
         code.addImm(B, panels.stepBytes());
         code.addImm(SCALES, panels.scaleBytes());
@@ -315,36 +353,43 @@ final class X86Blocks {
         }
     }
 
-    /** Adds the scaled whole sums to the sums in fp32. */
-    private void scale() {
-        if (panels.hasOffsets()) {
-            code.vpmovzxbd(numbers, SCALES, 0);
-            code.vcvtdq2ps(numbers, numbers);
-            code.vmulps(numbers, numbers, scale);
-            code.vpmovzxbd(part, SCALES, panels.cols());
-            code.vcvtdq2ps(part, part);
-            code.vmulps(part, part, offset);
-        } else {
-            code.vcvtph2ps(numbers, SCALES, 0);
+    /** Loads the scales of a step, {@code at} bytes from where the next ones are. */
+    final void loadStepScales(int at) {
+        if (!panels.hasOffsets()) {
+            code.vcvtph2ps(numbers, SCALES, at);
+            return;
         }
-        for (int row = 0; row < rows; row++) {
-            code.vcvtdq2ps(row, row);
-            int value = row;
-            if (panels.hasOffsets()) {
-                multiplyByElement(product, part, startOf(row));
-                code.vfmadd231ps(product, row, numbers);
-                value = product;
-            } else {
-                code.vmulps(row, row, numbers);
-            }
-            int ofA = startOf(row) + rows * Integer.BYTES;
-            if (wide) {
-                code.vfmadd231psBroadcast(rows + row, value, A, ofA);
-            } else {
-                int free = value == row ? product : row;
-                code.vbroadcastss(free, A, ofA);
-                code.vfmadd231ps(rows + row, value, free);
-            }
+        code.vpmovzxbd(numbers, SCALES, at);
+        code.vcvtdq2ps(numbers, numbers);
+        code.vmulps(numbers, numbers, scale);
+        code.vpmovzxbd(part, SCALES, at + panels.cols());
+        code.vcvtdq2ps(part, part);
+        code.vmulps(part, part, offset);
+    }
+
+    /**
+     * Adds the scaled whole sums of a row to its sums in fp32.
+     *
+     * @param whole as floats; not kept
+     * @param aFrom where the step begins in A
+     */
+    final void add(int row, int whole, int aFrom) {
+        int value = whole;
+        int start = aFrom + startOf(row);
+        if (panels.hasOffsets()) {
+            multiplyByElement(product, part, start);
+            code.vfmadd231ps(product, whole, numbers);
+            value = product;
+        } else {
+            code.vmulps(whole, whole, numbers);
+        }
+        int ofA = start + rows * Integer.BYTES;
+        if (wide) {
+            code.vfmadd231psBroadcast(sumOf(row), value, A, ofA);
+        } else {
+            int free = value == whole ? product : whole;
+            code.vbroadcastss(free, A, ofA);
+            code.vfmadd231ps(sumOf(row), value, free);
         }
     }
 

@@ -71,11 +71,22 @@ class BlockInstructionsTest {
             table.add("vpsrld " + two + ", " + shift, a -> a.vpsrld(d, n, shift));
             table.add("vpaddd " + three, a -> a.vpaddd(d, n, m));
             table.add("vpaddw " + three, a -> a.vpaddw(d, n, m));
+            table.add("vpsubb " + three, a -> a.vpsubb(d, n, m));
+            String whole = wide ? "ZMMWORD PTR " : "YMMWORD PTR ";
+            table.add("vcvtdq2ps " + one + ", " + whole + at, a -> a.vcvtdq2ps(d, base, offset));
             table.add("vpabsb " + two, a -> a.vpabsb(d, n));
             table.add("vpmaddubsw " + three, a -> a.vpmaddubsw(d, n, m));
             table.add("vpmaddwd " + three, a -> a.vpmaddwd(d, n, m));
             if (wide) {
                 int mask = 1 + i % 7;
+                int tile = i % 8;
+                int left = (i + 3) % 8;
+                int right = (i + 5) % 8;
+                if (i < 8) {
+                    table.add(
+                            "tdpbssd tmm%d, tmm%d, tmm%d".formatted(tile, left, right),
+                            a -> a.tdpbssd(tile, left, right));
+                }
                 table.add("vpmovb2m k" + mask + ", zmm" + n, a -> a.vpmovb2m(mask, n));
                 table.add(
                         "vpsubb zmm%d{k%d}, zmm%d, zmm%d".formatted(d, mask, n, m),
