@@ -94,6 +94,10 @@ class DocumentedCodeTest {
                                     + " DeviceMatrix deviceMatrix;"),
                     Map.entry("fp8", "Fabric fabric; Shards shards; Matrix a, b; Arena arena;"),
                     Map.entry(
+                            "fp8 2",
+                            "Fabric fabric; Shards shards, kParts; ScaledMatrix weights;"
+                                    + " Matrix a, ownRowsOfB, residual, weight;"),
+                    Map.entry(
                             "gpu",
                             "Fabric fabric; Gpu gpu; Matrix weights, ownRowsOfB; GpuStream stream;"
                                     + " DeviceMatrix shard, ownColumnsOfA; int ranks; long k;"),

@@ -363,7 +363,7 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
             PackedB b = all.get(i);
             PackedB second = joins ? all.get(i + 1) : null;
             long m = wanted.shards().totalRows();
-            long n = b.n();
+            long n = resultCols(b.n());
             if (wanted.wants(Feature.SHARED)) {
                 products.add(shared(b, second, outType(), m, n, regions));
             } else {

@@ -328,7 +328,8 @@ public final class Epilogue {
                 List.copyOf(biases),
                 residuals,
                 columns.isEmpty() ? 0 : columns.getFirst(),
-                norm);
+                norm,
+                null);
     }
 
     private EpilogueSteps.Norm norm(Step step, long cols) {

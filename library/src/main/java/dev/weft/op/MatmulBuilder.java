@@ -6,6 +6,8 @@ import dev.weft.search.Candidate;
 import dev.weft.search.Trial;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
+import dev.weft.tensor.ScaledMatrix;
+import dev.weft.tensor.ScaledMatrix.Scaling;
 import dev.weft.trace.View;
 import java.util.ArrayList;
 import java.util.List;
@@ -25,6 +27,7 @@ public abstract class MatmulBuilder<M, B extends MatmulBuilder<M, B>> {
     private final List<Side> sides = new ArrayList<>();
     private DType aType;
     private DType outType;
+    private Scaling outScaling;
     private String engine;
     private Gemm gemm;
     private long chunkRows;
@@ -148,6 +151,26 @@ public abstract class MatmulBuilder<M, B extends MatmulBuilder<M, B>> {
                     "products of %s: expected fp32, fp16 or bf16".formatted(dtype.label()));
         }
         this.outType = dtype;
+        this.outScaling = null;
+        return self();
+    }
+
+    /**
+     * Products of 8 bits: a result is a matrix of rows with their scales in front, which {@link
+     * ScaledMatrix#inRows} reads and the next operator takes as {@code scaledA}. Each row is
+     * quantized once it is whole, as {@link ScaledMatrix#rowsOf} would. On CPUs.
+     *
+     * @param dtype e4m3 or e5m2
+     * @param scaling by row, or by block
+     */
+    public final B output(DType dtype, Scaling scaling) {
+        if (!dtype.isScaled() || scaling == Scaling.TENSOR) {
+            throw new IllegalArgumentException(
+                    "products of %s with scales by %s: expected e4m3 or e5m2, by row or block"
+                            .formatted(dtype.label(), scaling.label()));
+        }
+        this.outType = dtype;
+        this.outScaling = scaling;
         return self();
     }
 
@@ -173,7 +196,12 @@ public abstract class MatmulBuilder<M, B extends MatmulBuilder<M, B>> {
     /** The given steps, if they fit the right-hand sides. */
     @SuppressWarnings("exports")
     protected final EpilogueSteps epilogueSteps() {
-        return epilogue.fitting(columns());
+        EpilogueSteps steps = epilogue.fitting(columns());
+        if (outScaling == null) {
+            return steps;
+        }
+        long most = columns().stream().mapToLong(Long::longValue).max().orElse(0);
+        return steps.with(new EpilogueSteps.ScaledRows(outScaling, Math.toIntExact(most)));
     }
 
     /**
@@ -292,5 +320,19 @@ public abstract class MatmulBuilder<M, B extends MatmulBuilder<M, B>> {
     /** The type of every product. */
     protected final DType outType() {
         return outType == null ? DType.FP32 : outType;
+    }
+
+    /** The columns of the result for {@code n} columns of B: bytes, if its rows have scales. */
+    final long resultCols(long n) {
+        return outScaling == null ? n : ScaledMatrix.rowBytes(n, outScaling);
+    }
+
+    /** Refuses products with scales. */
+    protected final void requireNoScaledOutput() {
+        if (outScaling != null) {
+            throw new IllegalArgumentException(
+                    "products of %s on a GPU: expected fp32, fp16 or bf16"
+                            .formatted(outType.label()));
+        }
     }
 }

@@ -273,7 +273,7 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
         List<Product> results = new ArrayList<>();
         long count = resultRows();
         for (int i = 0; i < (joins ? 1 : packed.length); i++) {
-            long n = packed[i].n();
+            long n = resultCols(packed[i].n());
             long bytes = Matrix.contiguousBytes(outType(), count, n);
             Matrix c =
                     Matrix.of(

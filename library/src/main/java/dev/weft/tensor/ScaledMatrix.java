@@ -198,6 +198,35 @@ public record ScaledMatrix(Matrix values, Matrix scales, long scaleRows, long sc
         divide(source, 0, values.rows(), 0, values.cols(), scale);
     }
 
+    /**
+     * Quantizes a row, with new scales, into one that travels. Allocates nothing.
+     *
+     * @param scaling by row or block
+     */
+    public static void quantizeRow(
+            float[] values, int count, Scaling scaling, Matrix rows, long row) {
+        DType dtype = rows.dtype();
+        MemorySegment to = rows.data();
+        long at = rows.offset(row, 0);
+        long elements = at + valuesAt(count, scaling);
+        int group = (int) scaling.colsOfScale(count);
+        for (int first = 0; first < count; first += group) {
+            int end = Math.min(count, first + group);
+            float largest = 0;
+            for (int i = first; i < end; i++) {
+                float magnitude = Math.abs(values[i]);
+                if (magnitude > largest && magnitude <= Float.MAX_VALUE) {
+                    largest = magnitude;
+                }
+            }
+            float scale = scale(dtype, largest);
+            to.set(DType.FLOAT, at + (long) first / group * Float.BYTES, scale);
+            for (int i = first; i < end; i++) {
+                dtype.write(to, elements + i, values[i] / scale);
+            }
+        }
+    }
+
     private void divide(Matrix source, long row, long rows, long col, long cols, float scale) {
         for (long r = row; r < row + rows; r++) {
             for (long c = col; c < col + cols; c++) {

@@ -137,6 +137,7 @@ public final class CudaAllGatherMatmulBuilder
     }
 
     private CudaAllGatherMatmul prepareAgreed() {
+        requireNoScaledOutput();
         Description wanted = description();
         checkOperands(wanted);
         CudaPlanning planning =

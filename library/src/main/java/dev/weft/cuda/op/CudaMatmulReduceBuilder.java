@@ -172,6 +172,7 @@ public final class CudaMatmulReduceBuilder
     }
 
     private void check(Description wanted) {
+        requireNoScaledOutput();
         boolean plain = epilogueSteps().kinds().isEmpty();
         group.checkTypes(wanted.aType(), plain ? wanted.outType() : DType.FP32, wanted.columns());
         long m = wanted.shards().totalRows();

@@ -51,7 +51,7 @@ final class FinishedRows {
         this.stepRows = Math.clamp(mostRows, 1, gemm.blockRows());
         long widest = products.stream().mapToLong(product -> product.b().n()).max().orElse(0);
         this.stepCols =
-                epilogue.normalizes()
+                epilogue.takesWholeRows()
                         ? Math.max(1, widest)
                         : Math.ceilDiv(COLS, gemm.colQuantum()) * gemm.colQuantum();
         this.sums = sums(widest, arena);

@@ -499,8 +499,9 @@ final class MultiplierWorker extends Worker {
     }
 
     private void apply(int i, Matrix of, Matrix second, long row, long rows, long resultRow) {
-        Matrix c = products.results().get(i).c(call.operatorCall);
-        epilogue.apply(i, of, second, row, rows, 0, c.cols(), c, resultRow);
+        Product result = products.results().get(i);
+        Matrix c = result.c(call.operatorCall);
+        epilogue.apply(i, of, second, row, rows, 0, result.b().n(), c, resultRow);
     }
 
     private void log(Timeline.Kind kind, long row, long rows, int peer, long start) {

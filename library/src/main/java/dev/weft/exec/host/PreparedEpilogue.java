@@ -4,6 +4,7 @@ import dev.weft.gemm.RowConverter;
 import dev.weft.op.exec.EpilogueSteps;
 import dev.weft.op.exec.EpilogueSteps.Kind;
 import dev.weft.tensor.Matrix;
+import dev.weft.tensor.ScaledMatrix;
 import java.lang.foreign.MemorySegment;
 
 /**
@@ -65,13 +66,13 @@ public final class PreparedEpilogue {
     }
 
     /** Whether only whole rows can be finished. */
-    boolean normalizes() {
-        return steps.norm() != null;
+    boolean takesWholeRows() {
+        return steps.takesWholeRows();
     }
 
     /** Whether sums are more than just rounded. */
     boolean hasSteps() {
-        return kinds.length > 0;
+        return kinds.length > 0 || steps.scaled() != null;
     }
 
     /** Applies the epilogue; for one thread. */
@@ -91,14 +92,23 @@ public final class PreparedEpilogue {
         private final MemorySegment addedBytes = MemorySegment.ofArray(added);
 
         /** Null if rows are not normalized. */
-        private final RowNorm norm = normalizes() ? new RowNorm(steps.norm()) : null;
+        private final RowNorm norm = steps.norm() == null ? null : new RowNorm(steps.norm());
+
+        /** A whole row; null if parts of rows are finished. */
+        private final float[] whole =
+                norm != null
+                        ? norm.row()
+                        : steps.scaled() == null ? null : new float[steps.scaled().mostCols()];
+
+        private final MemorySegment wholeBytes =
+                whole == null ? null : MemorySegment.ofArray(whole);
 
         /**
          * Turns sums into finished rows. The columns may be done in any parts, unless rows are
-         * normalized: then all at once. Allocates nothing.
+         * normalized or scaled: then all at once. Allocates nothing.
          *
          * @param product the number of the result
-         * @param sums fp32, as wide as the target
+         * @param sums fp32, as wide as the target, unless that has scales in front
          * @param second the sums of the second product if two are joined, else null
          * @param sumsRow the first row in both
          * @param firstCol the first column, everywhere
@@ -128,16 +138,28 @@ public final class PreparedEpilogue {
                         converter.widen(second, sumsRow + row, col, count, bytes[1], 0);
                     }
                     steps(product, second == null ? 1 : 2, targetRow + row, col, count);
-                    if (norm == null) {
-                        converter.narrow(bytes[0], 0, count, target, targetRow + row, col);
-                    } else {
+                    if (norm != null) {
                         norm.take(values[0], count, (int) done);
+                    } else if (whole != null) {
+                        System.arraycopy(values[0], 0, whole, (int) done, count);
+                    } else {
+                        converter.narrow(bytes[0], 0, count, target, targetRow + row, col);
                     }
                 }
-                if (norm != null) {
-                    norm.normalize();
-                    converter.narrow(norm.bytes(), 0, cols, target, targetRow + row, firstCol);
+                if (whole != null) {
+                    finish((int) cols, target, targetRow + row);
                 }
+            }
+        }
+
+        private void finish(int cols, Matrix target, long row) {
+            if (norm != null) {
+                norm.normalize();
+            }
+            if (steps.scaled() == null) {
+                converter.narrow(wholeBytes, 0, cols, target, row, 0);
+            } else {
+                ScaledMatrix.quantizeRow(whole, cols, steps.scaled().scaling(), target, row);
             }
         }
 

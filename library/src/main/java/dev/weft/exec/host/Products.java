@@ -71,7 +71,7 @@ final class Products {
     /** Looks up where this rank's sums are, and reserves memory for those that C cannot hold. */
     void in(StepMemory memory, StepPlan plan, Arena arena) {
         boolean intoC = plan.multiplications().anyMatch(step -> step.into().buffer() == StepPlan.C);
-        if (intoC && epilogue.normalizes() && firstCols[0].length > 2) {
+        if (intoC && epilogue.takesWholeRows() && firstCols[0].length > 2) {
             long rows = plan.buffers().get(StepPlan.C).rows();
             long bytes = Matrix.contiguousBytes(DType.FP32, rows, totalColumns());
             unfinished =
@@ -135,7 +135,7 @@ final class Products {
     }
 
     /**
-     * Where products that would go into C go instead, by B: if rows are normalized and several
+     * Where products that would go into C go instead, by B: if rows are finished whole and several
      * threads multiply their columns, whoever does the last of them finishes the rows. Otherwise
      * null.
      */

@@ -1,7 +1,6 @@
 package dev.weft.exec.host;
 
 import dev.weft.op.exec.EpilogueSteps;
-import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 
 /**
@@ -30,7 +29,6 @@ final class RowNorm {
 
     private final double epsilon;
     private final float[] row;
-    private final MemorySegment bytes;
     private final double[] sums = new double[SUMS];
 
     /** Sums beyond the columns stay +0, and adding +0 changes none. */
@@ -41,7 +39,6 @@ final class RowNorm {
         this.bias = norm.bias();
         this.epsilon = norm.epsilon();
         this.row = new float[weight.length];
-        this.bytes = MemorySegment.ofArray(row);
         int needed = SUMS;
         while (needed > 1 && needed / 2 >= row.length) {
             needed /= 2;
@@ -53,9 +50,9 @@ final class RowNorm {
         return row.length;
     }
 
-    /** The normalized row. */
-    MemorySegment bytes() {
-        return bytes;
+    /** The row that was taken; once it is normalized, the result. */
+    float[] row() {
+        return row;
     }
 
     /**

@@ -1,6 +1,7 @@
 package dev.weft.op.exec;
 
 import dev.weft.fabric.transport.Agreement;
+import dev.weft.tensor.ScaledMatrix.Scaling;
 import java.util.Arrays;
 import java.util.List;
 import java.util.function.Supplier;
@@ -14,6 +15,7 @@ import java.util.stream.Collectors;
  * @param residuals gives the residual when a call starts; null if no step adds one
  * @param cols the columns of the residual
  * @param norm what the last step normalizes by; null if it is not a norm
+ * @param scaled how results of 8 bits are scaled; null for others
  */
 public record EpilogueSteps(
         String text,
@@ -21,11 +23,12 @@ public record EpilogueSteps(
         List<float[]> biases,
         Supplier<?> residuals,
         long cols,
-        Norm norm) {
+        Norm norm,
+        ScaledRows scaled) {
 
     /** No steps. */
     public static final EpilogueSteps NONE =
-            new EpilogueSteps("", List.of(), List.of(), null, 0, null);
+            new EpilogueSteps("", List.of(), List.of(), null, 0, null, null);
 
     /**
      * The operands of a norm.
@@ -33,6 +36,13 @@ public record EpilogueSteps(
      * @param bias null for the root mean square
      */
     public record Norm(float[] weight, float[] bias, double epsilon) {}
+
+    /**
+     * Rows with their scales in front.
+     *
+     * @param mostCols the elements of the widest rows
+     */
+    public record ScaledRows(Scaling scaling, int mostCols) {}
 
     /** The kind of a step. Kernels identify steps by their numbers. */
     public enum Kind {
@@ -73,6 +83,16 @@ public record EpilogueSteps(
         return kinds.contains(Kind.SWIGLU);
     }
 
+    /** The same steps for results of 8 bits. */
+    public EpilogueSteps with(ScaledRows rows) {
+        return new EpilogueSteps(text, kinds, biases, residuals, cols, norm, rows);
+    }
+
+    /** Whether only whole rows can be finished. */
+    public boolean takesWholeRows() {
+        return norm != null || scaled != null;
+    }
+
     /** All ranks must have the same steps. They are compared as a number, one digit per step. */
     public void agree(Agreement agreement) {
         String digits =
@@ -85,6 +105,9 @@ public record EpilogueSteps(
         agreement.on(
                 "the norm's epsilon (as the bits of a float64)",
                 norm == null ? 0 : Double.doubleToLongBits(norm.epsilon()));
+        agreement.on(
+                "the products' scales (0 none, 1 tensor, 2 row, 3 block)",
+                scaled == null ? 0 : 1 + scaled.scaling().ordinal());
     }
 
     /** The error for an operand that does not fit. */

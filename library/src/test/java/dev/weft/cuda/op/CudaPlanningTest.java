@@ -36,7 +36,7 @@ class CudaPlanningTest {
     private static final long K = 4096;
     private static final long N = 4096;
     private static final EpilogueSteps NO_EPILOGUE =
-            new EpilogueSteps("", List.of(), List.of(), null, N, null);
+            new EpilogueSteps("", List.of(), List.of(), null, N, null, null);
 
     /** What a caller may say, as far as planning depends on it. */
     private record Request(
