@@ -11,8 +11,8 @@ import java.util.Map;
 
 /**
  * GGUF files: several named tensors. Weft reads those that are matrices of fp32, fp16, bf16 or
- * blocks ({@link BlockType}). A tensor must begin where the one before it ends; the size of one
- * whose type Weft does not know is not checked. Thread-safe.
+ * blocks ({@link BlockType}); a vector is a matrix of one row. A tensor must begin where the one
+ * before it ends; the size of one whose type Weft does not know is not checked. Thread-safe.
  */
 final class GgufFile {
 
@@ -37,11 +37,12 @@ final class GgufFile {
         }
         long[] shape = entry.shape();
         String what = "holds tensor '" + SafeText.excerpt(tensor) + "' ";
-        if (shape.length != 2) {
+        if (shape.length != 1 && shape.length != 2) {
             throw file.refusal(
-                    "%sof %s dimensions: expected 2, rows and columns"
+                    "%sof %s dimensions: expected 2, rows and columns, or 1"
                             .formatted(what, shape.length));
         }
+        long rows = shape.length == 1 ? 1 : shape[1];
         DType dtype = TYPES.get(entry.type());
         BlockType blocks = BlockType.ofNumber(entry.type());
         if (dtype == null && blocks == null) {
@@ -51,8 +52,8 @@ final class GgufFile {
         }
         long position = dataStart + entry.offset();
         return dtype != null
-                ? file.located(position, dtype, shape[1], shape[0])
-                : file.located(position, blocks, shape[1], shape[0]);
+                ? file.located(position, dtype, rows, shape[0])
+                : file.located(position, blocks, rows, shape[0]);
     }
 
     /** Every byte of tensors has one owner, except for less than an alignment between them. */

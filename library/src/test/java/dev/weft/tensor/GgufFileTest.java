@@ -112,22 +112,23 @@ class GgufFileTest {
 
     @Test
     void otherTypesAndShapesAreRefusedOnlyIfWanted() throws IOException {
-        writer().tensor(new Tensor("scalars", new long[] {5}, 0, -1, new byte[20]))
+        writer().tensor(new Tensor("vector", new long[] {5}, 0, -1, new byte[20]))
                 .tensor(new Tensor("scalar", new long[0], 0, -1, new byte[4]))
                 .tensor("good", normal(DType.FP32, 1, 3))
                 .tensor(new Tensor("odd", new long[] {32, 2}, 39, -1, new byte[34]))
                 .write(path());
         assertEquals("[1, 3] fp32", locate("good").describe());
+        assertEquals("[1, 5] fp32", locate("vector").describe());
         assertRefused(
                 path(),
-                () -> locate("scalars"),
-                "holds tensor 'scalars' of 1 dimensions: expected 2");
+                () -> locate("scalar"),
+                "holds tensor 'scalar' of 0 dimensions: expected 2");
         assertRefused(
                 path(), () -> locate("odd"), "holds tensor 'odd' of type number 39: expected");
         assertRefused(
                 path(),
                 () -> locate("gone"),
-                "has no tensor 'gone': it has scalars, scalar, good, odd");
+                "has no tensor 'gone': it has vector, scalar, good, odd");
         assertRefused(
                 path(),
                 () -> MatrixFiles.locate(path().toString(), null, -1, -1),
