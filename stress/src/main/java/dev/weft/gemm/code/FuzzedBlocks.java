@@ -23,7 +23,8 @@ public final class FuzzedBlocks {
 
     private final BlockCode code = BlockCode.forThisMachine();
     private final ScalarBlocks scalar =
-            new ScalarBlocks(code.rows(), code.cols(), code.isUnsigned());
+            new ScalarBlocks(
+                    code.rows(), code.cols(), code.isUnsigned(), code.wholeRowsFrom());
     private final GuardedArea areaOfA = new GuardedArea(AREA_BYTES);
     private final GuardedArea areaOfPanels = new GuardedArea(AREA_BYTES);
     private final GuardedArea areaOfSums = new GuardedArea(AREA_BYTES);
@@ -76,9 +77,8 @@ public final class FuzzedBlocks {
                 // -128 is no number of A.
                 int sum = 0;
                 for (int i = 0; i < BlockPanels.STEP; i++) {
-                    long place = (long) i / BlockPanels.GROUP * rows + row;
-                    long at = from + step * stepBytes + place * BlockPanels.GROUP;
-                    at += i % BlockPanels.GROUP;
+                    long at = from + step * stepBytes;
+                    at += BlockPanels.inStep(rows, row, i, rows >= code.wholeRowsFrom());
                     byte one = (byte) Math.max(-127, a.get(JAVA_BYTE, at));
                     a.set(JAVA_BYTE, at, one);
                     sum += one;
