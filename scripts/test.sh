@@ -32,8 +32,8 @@ run_tests() {
         summary || code=1
         return $code
     fi
-    if encoder_available; then
-        set -- "$@" -Pencoder
+    if models_available; then
+        set -- "$@" -Pmodels
     fi
     # clean: a class that the launcher compiled went without the checks.
     test_all "$@" clean verify || code=1
@@ -48,11 +48,12 @@ test_all() {
     maven -fae -Dmaven.test.failure.ignore=true "$@"
 }
 
-# The model of examples/encoder, which examples/service serves, is a dependency of 83 MB that no other part needs.
-encoder_available() {
+# The examples with real models have dependencies of over 100 MB that no other part needs.
+models_available() {
+    local examples=examples/encoder,examples/service,examples/llm
     mkdir -p "$home/build"
-    if ! maven -q -Pencoder -Dweft.modelOnly -pl examples/encoder,examples/service dependency:resolve >"$home/build/encoder.log" 2>&1; then
-        say "skipped: examples/encoder and examples/service, because Maven cannot resolve their dependencies (build/encoder.log)"
+    if ! maven -q -Pmodels -Dweft.modelOnly -pl $examples dependency:resolve >"$home/build/models.log" 2>&1; then
+        say "skipped: $examples, because Maven cannot resolve their dependencies (build/models.log)"
         return 1
     fi
 }
@@ -67,6 +68,9 @@ install_extras() {
     # A peer of weft bench; ONNX Runtime, another one, comes with the tests of the encoder.
     if ! maven -q dependency:get -Dtransitive=false -Dartifact=de.kherud:llama:4.2.0 >/dev/null 2>&1; then
         say "could not fetch llama.cpp: weft bench is tested without it"
+    fi
+    if ! "$home/examples/llm/fetch.sh" stories15m; then
+        say "examples/llm is not tested"
     fi
     [ -n "$missing" ] || return 0
     if [ "$(id -u)" -ne 0 ]; then

@@ -1,0 +1,68 @@
+package dev.weft.examples.llm;
+
+import dev.weft.plan.Shards;
+
+/**
+ * Which part of each layer a rank has: heads of queries with the keys that they need, hidden
+ * columns, and tokens of the vocabulary. Parts need not be equal, and may be empty.
+ *
+ * @param heads by rank, the columns of its heads of queries
+ * @param hidden by rank, its hidden columns
+ * @param vocabulary by rank, its tokens
+ */
+record Split(Shape shape, Shards heads, Shards hidden, Shards vocabulary) {
+
+    static Split of(Model model, int ranks) {
+        Shape shape = model.shape();
+        Model.Layer layer = model.layers().getFirst();
+        int headQuantum = quantum(layer.attentionOut(), shape.headWidth());
+        int hiddenQuantum = quantum(layer.down(), 1);
+        return new Split(
+                shape,
+                even(shape.width(), headQuantum, ranks),
+                even(shape.hidden(), hiddenQuantum, ranks),
+                Shards.even(shape.vocabulary(), ranks));
+    }
+
+    /** A multiple of both the unit and the elements of a block. */
+    private static int quantum(Tensor tensor, int unit) {
+        int quantum = unit;
+        while (quantum % tensor.quantum() != 0) {
+            quantum += unit;
+        }
+        return quantum;
+    }
+
+    private static Shards even(int columns, int quantum, int ranks) {
+        if (columns % quantum != 0) {
+            throw new IllegalArgumentException(
+                    "%d columns: expected a multiple of %d".formatted(columns, quantum));
+        }
+        Shards units = Shards.even(columns / quantum, ranks);
+        long[] all = new long[ranks];
+        for (int rank = 0; rank < ranks; rank++) {
+            all[rank] = units.rows(rank) * quantum;
+        }
+        return Shards.of(all);
+    }
+
+    int firstHead(int rank) {
+        return (int) heads.firstRow(rank) / shape.headWidth();
+    }
+
+    int headCount(int rank) {
+        return (int) heads.rows(rank) / shape.headWidth();
+    }
+
+    /** Heads of keys may be needed by two ranks: both have them. */
+    int firstKey(int rank) {
+        return Math.min(firstHead(rank) / shape.sharers(), shape.keyHeads() - 1);
+    }
+
+    /** At least one, so that a rank without heads of queries has a product. */
+    int keyCount(int rank) {
+        int last = Math.max(firstHead(rank), firstHead(rank) + headCount(rank) - 1);
+        int end = Math.min(last / shape.sharers(), shape.keyHeads() - 1) + 1;
+        return Math.max(1, end - firstKey(rank));
+    }
+}
