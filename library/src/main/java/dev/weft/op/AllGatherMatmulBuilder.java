@@ -301,7 +301,6 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
         bs[fabric.rank()] =
                 prepared.packed().stream().map(SharedB.Packed::b).toArray(PackedB[]::new);
         int workers = prepared.workers();
-        Pinning pinning = pinned ? Pinning.of(fabric, workers) : Pinning.NONE;
         boolean below = wanted.wants(Feature.KEPT) && !wanted.wants(Feature.SIDE_BY_SIDE);
         return new HostExecutor.Work(
                 fabric,
@@ -318,7 +317,7 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
                 workers,
                 columnParts(plan.chunks(), own, wanted, workers),
                 planning.leavesGather(plan) ? fabric.rowGather() : null,
-                pinning::apply);
+                pinned ? Pinning.of(fabric, workers)::apply : null);
     }
 
     private int columnParts(Chunks chunks, StepPlan own, Description wanted, int workers) {

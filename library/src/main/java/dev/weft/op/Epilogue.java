@@ -364,11 +364,7 @@ public final class Epilogue {
             throw wrongShape(
                     "%s is %s".formatted(what, matrix.describe()), "[1, %d]".formatted(cols));
         }
-        float[] values = new float[Math.toIntExact(cols)];
-        for (int col = 0; col < values.length; col++) {
-            values[col] = matrix.get(0, col);
-        }
-        return values;
+        return matrix.toArray();
     }
 
     private IllegalArgumentException wrongShape(String what, String right) {

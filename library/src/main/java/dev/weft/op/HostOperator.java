@@ -138,17 +138,23 @@ abstract sealed class HostOperator extends Operator<Matrix>
 
     @Override
     public final Result<Matrix> callInPlace(View view, Shards shards) {
-        queue(null, view, shards);
+        queue(null, view, shards, true);
+        return pending().await();
+    }
+
+    @Override
+    final Result<Matrix> callAtOnce(Matrix a, Shards shards) {
+        queue(a, View.PIPELINED, shards, true);
         return pending().await();
     }
 
     @Override
     public final PendingCall<Matrix> start(Matrix a, Shards shards) {
-        queue(a, View.PIPELINED, shards);
+        queue(a, View.PIPELINED, shards, false);
         return pending();
     }
 
-    private void queue(Matrix a, View view, Shards shards) {
+    private void queue(Matrix a, View view, Shards shards, boolean awaitedAtOnce) {
         checkUsable();
         HostExecutor next = executor(shards);
         if (a != null) {
@@ -169,7 +175,7 @@ abstract sealed class HostOperator extends Operator<Matrix>
         }
         // Only now: if the copy throws, nothing has started, and the peers still wait for this
         // call.
-        executor.start(begin(view), view);
+        executor.start(begin(view), view, awaitedAtOnce);
         try {
             executor.checkRowsSoFar();
         } catch (IllegalArgumentException e) {

@@ -467,6 +467,6 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
                 common.workers(),
                 Cut.sumColumnParts(Math.toIntExact(blocks), chunks.cols(), common.workers()),
                 null,
-                worker -> {});
+                null);
     }
 }

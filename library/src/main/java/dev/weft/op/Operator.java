@@ -118,7 +118,7 @@ public abstract class Operator<M> implements AutoCloseable {
 
     /** Gathers, multiplies and returns the result. Collective. */
     public final Result<M> call(M shard) {
-        return start(shard).await();
+        return callAtOnce(shard, mostRows());
     }
 
     /**
@@ -138,7 +138,7 @@ public abstract class Operator<M> implements AutoCloseable {
      *     failed
      */
     public final Result<M> call(M shard, Shards shards) {
-        return start(shard, shards).await();
+        return callAtOnce(shard, shards);
     }
 
     /**
@@ -156,6 +156,11 @@ public abstract class Operator<M> implements AutoCloseable {
 
     /** Like {@link #start(Object)} for a call of these rows: see {@link #call(Object, Shards)}. */
     public abstract PendingCall<M> start(M shard, Shards shards);
+
+    /** A call that nothing is done beside: the caller may do some of its work. */
+    Result<M> callAtOnce(M shard, Shards shards) {
+        return start(shard, shards).await();
+    }
 
     /** Like {@link #call}, with the shard in {@link #nextShard()} and the given view. */
     public final Result<M> callInPlace(View view) {

@@ -121,14 +121,16 @@ public enum BlockType {
             }
             case Q4_K -> {
                 for (int i = 0; i < elements; i++) {
-                    to[at + i] = scaled(data, from, i, nibble(data, from + 16, i));
+                    to[at + i] = nibble(data, from + 16, i);
                 }
+                scale(data, from, to, at);
             }
             case Q5_K -> {
                 for (int i = 0; i < elements; i++) {
                     int fifth = at(data, from + 16 + i % 32) >> i / 32 & 1;
-                    to[at + i] = scaled(data, from, i, nibble(data, from + 48, i) | fifth << 4);
+                    to[at + i] = nibble(data, from + 48, i) | fifth << 4;
                 }
+                scale(data, from, to, at);
             }
             case Q6_K -> {
                 float d = half(data, from + 208);
@@ -148,11 +150,18 @@ public enum BlockType {
         return at(data, numbers + i / 64 * 32L + i % 32) >> i / 32 % 2 * 4 & 15;
     }
 
-    private static float scaled(MemorySegment data, long from, int i, int number) {
-        float scale = half(data, from) * scaleOf(data, from, i / 32);
-        float min = half(data, from + 2) * offsetOf(data, from, i / 32);
-        // Products of at most 22 bits are exact.
-        return scale * number - min;
+    /** Turns the numbers of a Q4_K or Q5_K block into values. */
+    private static void scale(MemorySegment data, long from, float[] to, int at) {
+        float d = half(data, from);
+        float dOfOffsets = half(data, from + 2);
+        for (int j = 0; j < 8; j++) {
+            float scale = d * scaleOf(data, from, j);
+            float min = dOfOffsets * offsetOf(data, from, j);
+            // Products of at most 22 bits are exact.
+            for (int i = at + 32 * j; i < at + 32 * (j + 1); i++) {
+                to[i] = scale * to[i] - min;
+            }
+        }
     }
 
     /**

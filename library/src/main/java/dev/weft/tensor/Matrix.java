@@ -156,7 +156,8 @@ public record Matrix(MemorySegment data, DType dtype, long rows, long cols, long
         return values;
     }
 
-    private void readRow(long row, float[] values, int at) {
+    /** The values of a row, widened, into {@code values} from {@code at} on. */
+    void readRow(long row, float[] values, int at) {
         int count = (int) cols;
         long from = offset(row, 0);
         if (dtype == DType.FP32) {

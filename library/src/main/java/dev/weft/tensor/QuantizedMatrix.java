@@ -59,8 +59,11 @@ public record QuantizedMatrix(
         Quantizer quantizer = new Quantizer(type);
         float[] row = new float[Math.toIntExact(target.cols)];
         for (long n = 0; n < target.rows; n++) {
-            for (int k = 0; k < row.length; k++) {
-                row[k] = transposed ? b.get(n, k) : b.get(k, n);
+            if (transposed) {
+                b.readRow(n, row, 0);
+            }
+            for (int k = 0; k < row.length && !transposed; k++) {
+                row[k] = b.get(k, n);
             }
             for (int k = 0; k < row.length; k += type.elements()) {
                 quantizer.write(row, k, target.data, target.offset(n, k));

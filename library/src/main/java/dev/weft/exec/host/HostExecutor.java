@@ -19,6 +19,7 @@ import dev.weft.trace.Timeline;
 import dev.weft.trace.View;
 import java.lang.foreign.Arena;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
@@ -51,6 +52,11 @@ public final class HostExecutor implements AutoCloseable {
     private final List<SpanLog> logs = new ArrayList<>();
     private final Runnable[] tasks;
     private final Runnable awaited;
+
+    /** The tasks but the last, which the caller of a call runs that it waits for at once. */
+    private final Runnable[] tasksOfOthers;
+
+    private final Runnable taskOfCaller;
     private final Team team;
     private final boolean ownsTeam;
     private final StartWord start;
@@ -90,7 +96,7 @@ public final class HostExecutor implements AutoCloseable {
      *     other; else -1
      * @param columnParts how many pieces a product is cut into by columns for the threads
      * @param gather the transport's own all-gather, if it replaces the copies; else null
-     * @param pinning what a thread that multiplies does first, with its number
+     * @param pinning what a thread that multiplies does first, with its number; null if nothing
      */
     public record Work(
             Transport fabric,
@@ -172,6 +178,13 @@ public final class HostExecutor implements AutoCloseable {
             // A gather is too short to hand to another thread: its caller only waits for it anyway.
             this.awaited = work.results().isEmpty() ? all.removeLast() : null;
             this.tasks = all.toArray(Runnable[]::new);
+            // The caller's thread is not pinned, nor may it be.
+            boolean helps =
+                    work.pinning() == null
+                            && !all.isEmpty()
+                            && all.getLast() instanceof MultiplierWorker;
+            this.taskOfCaller = helps ? all.getLast() : awaited;
+            this.tasksOfOthers = helps ? Arrays.copyOf(tasks, tasks.length - 1) : tasks;
             this.ownsTeam = first == null;
             this.team =
                     ownsTeam
@@ -265,7 +278,7 @@ public final class HostExecutor implements AutoCloseable {
     }
 
     private static void pin(Runnable task, IntConsumer pinning) {
-        if (task instanceof MultiplierWorker worker) {
+        if (pinning != null && task instanceof MultiplierWorker worker) {
             pinning.accept(worker.index());
         }
     }
@@ -361,8 +374,13 @@ public final class HostExecutor implements AutoCloseable {
         call.a = a == null || copies ? place : a;
     }
 
-    /** Starts a call whose A was staged. */
-    public void start(int operatorCall, View view) {
+    /**
+     * Starts a call whose A was staged.
+     *
+     * @param awaitedAtOnce whether {@link #await} follows at once: then the caller multiplies too.
+     *     It saves a thread's wake-up, which takes longer than a product of few rows.
+     */
+    public void start(int operatorCall, View view, boolean awaitedAtOnce) {
         int number = ++call.number;
         call.operatorCall = operatorCall;
         call.view = view;
@@ -378,7 +396,11 @@ public final class HostExecutor implements AutoCloseable {
                 joins.get(i).start(fabric, memory, number);
             }
         }
-        team.start(tasks, awaited);
+        if (awaitedAtOnce) {
+            team.start(tasksOfOthers, taskOfCaller);
+        } else {
+            team.start(tasks, awaited);
+        }
     }
 
     public boolean isDone() {

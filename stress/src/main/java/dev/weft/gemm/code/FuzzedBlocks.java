@@ -23,8 +23,7 @@ public final class FuzzedBlocks {
 
     private final BlockCode code = BlockCode.forThisMachine();
     private final ScalarBlocks scalar =
-            new ScalarBlocks(
-                    code.rows(), code.cols(), code.isUnsigned(), code.wholeRowsFrom());
+            new ScalarBlocks(code.rows(), code.cols(), code.isUnsigned(), code.wholeRowsFrom());
     private final GuardedArea areaOfA = new GuardedArea(AREA_BYTES);
     private final GuardedArea areaOfPanels = new GuardedArea(AREA_BYTES);
     private final GuardedArea areaOfSums = new GuardedArea(AREA_BYTES);

@@ -3,7 +3,6 @@ package dev.weft.examples.llm;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.util.Arrays;
 import java.util.stream.IntStream;
 
 /**
@@ -13,22 +12,8 @@ import java.util.stream.IntStream;
  */
 final class Attention {
 
-    // Of exp, after Cephes: e^x = 2^n e^r, with r at most ln(2) / 2 from zero.
-    private static final float LEAST = -87;
-    private static final float LOG2_E = 1.44269504f;
-    private static final float LN_2_HIGH = 0.693359375f;
-    private static final float LN_2_LOW = -2.12194440e-4f;
-    private static final float ROUNDER = 0x1.8p23f;
-    private static final float[] P = {
-        1.9875691500e-4f,
-        1.3981999507e-3f,
-        8.3334519073e-3f,
-        4.1665795894e-2f,
-        1.6666665459e-1f,
-        5.0000001201e-1f
-    };
-    private static final int MANTISSA_BITS = 23;
-    private static final int BITS_OF_ONE = 0x3f800000;
+    private static final AttentionMath MATH = AttentionMath.best();
+    private static final int PLACES = AttentionMath.PLACES;
 
     /** A row of a call: which chat it is of, and its place there. */
     record Row(int chat, int place) {}
@@ -42,7 +27,7 @@ final class Attention {
     private final int sharers;
     private final Rotation rotation;
 
-    /** By chat and head of keys: [column, place], and [place, column]; null until used. */
+    /** By chat and head of keys: see {@link AttentionMath}; null until used. */
     private final float[][][] keys;
 
     private final float[][][] values;
@@ -64,7 +49,7 @@ final class Attention {
             int firstKey,
             int keyHeads) {
         this.width = shape.headWidth();
-        this.longest = longest;
+        this.longest = padded(longest);
         this.parallel = parallel;
         this.firstHead = firstHead;
         this.heads = heads;
@@ -87,7 +72,8 @@ final class Attention {
             }
         }
         IntStream all = IntStream.range(0, heads * rows.length);
-        (parallel ? all.parallel() : all)
+        // Waking a thread takes as long as one token's heads.
+        (parallel && rows.length > 1 ? all.parallel() : all)
                 .forEach(i -> head(rows[i / heads], i / heads, i % heads, query, to));
     }
 
@@ -99,8 +85,9 @@ final class Attention {
         read(key, index, head, scratch);
         rotation.turn(scratch, row.place());
         float[] columns = keys[row.chat()][head];
+        int first = row.place() / PLACES * PLACES * width + row.place() % PLACES;
         for (int d = 0; d < width; d++) {
-            columns[d * longest + row.place()] = scratch[d];
+            columns[first + d * PLACES] = scratch[d];
         }
         read(value, index, head, scratch);
         System.arraycopy(scratch, 0, values[row.chat()][head], row.place() * width, width);
@@ -117,18 +104,19 @@ final class Attention {
         read(query, index, head, q);
         rotation.turn(q, row.place());
         float factor = (float) (1 / Math.sqrt(width));
-        int count = row.place() + 1;
-        float[] scores = new float[count];
-        float[] columns = keys[row.chat()][keyHead];
         for (int d = 0; d < width; d++) {
-            add(scores, q[d] * factor, columns, d * longest, count);
+            q[d] *= factor;
         }
-        float sum = powers(scores);
-        Arrays.fill(q, 0);
-        float[] mixed = values[row.chat()][keyHead];
-        for (int t = 0; t < count; t++) {
-            add(q, scores[t], mixed, t * width, width);
+        int count = row.place() + 1;
+        float[] scores = new float[padded(count)];
+        MATH.scores(q, keys[row.chat()][keyHead], count, scores);
+        float most = scores[0];
+        for (int place = 1; place < count; place++) {
+            most = Math.max(most, scores[place]);
         }
+        MATH.powers(scores, most, count);
+        float sum = AttentionMath.sum(scores, count);
+        MATH.mix(scores, count, values[row.chat()][keyHead], q);
         for (int d = 0; d < width; d++) {
             q[d] /= sum;
         }
@@ -136,41 +124,8 @@ final class Attention {
         MemorySegment.copy(q, 0, to.data(), ValueLayout.JAVA_FLOAT, at, width);
     }
 
-    private static void add(float[] to, float factor, float[] from, int first, int count) {
-        for (int i = 0; i < count; i++) {
-            to[i] = Math.fma(factor, from[first + i], to[i]);
-        }
-    }
-
-    /** Turns scores into powers of e, the largest into 1; returns their sum. */
-    private static float powers(float[] scores) {
-        float most = scores[0];
-        for (float score : scores) {
-            most = Math.max(most, score);
-        }
-        for (int i = 0; i < scores.length; i++) {
-            scores[i] = exp(scores[i] - most);
-        }
-        float sum = 0;
-        for (float power : scores) {
-            sum += power;
-        }
-        return sum;
-    }
-
-    private static float exp(float exponent) {
-        float x = Math.max(exponent, LEAST);
-        float rounded = Math.fma(LOG2_E, x, ROUNDER);
-        float n = rounded - ROUNDER;
-        float r = Math.fma(n, -LN_2_LOW, Math.fma(n, -LN_2_HIGH, x));
-        float p = P[0];
-        for (int i = 1; i < P.length; i++) {
-            p = Math.fma(p, r, P[i]);
-        }
-        p = Math.fma(p, r * r, r) + 1;
-        // The rounder leaves n in the lowest bits.
-        int power = (Float.floatToRawIntBits(rounded) << MANTISSA_BITS) + BITS_OF_ONE;
-        return p * Float.intBitsToFloat(power);
+    private static int padded(int places) {
+        return Math.ceilDiv(places, PLACES) * PLACES;
     }
 
     /** Rotary embeddings: neighbours are turned by an angle that grows with their place. */

@@ -6,12 +6,14 @@ import dev.weft.op.AllGather;
 import dev.weft.op.AllGatherMatmul;
 import dev.weft.op.Epilogue;
 import dev.weft.op.MatmulReduceScatter;
+import dev.weft.op.Result;
 import dev.weft.op.Weights;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Reduction;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
+import dev.weft.trace.CallLog;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -38,7 +40,7 @@ public final class Decoder implements AutoCloseable {
     /** This rank's rows between layers. */
     private final Matrix embedded;
 
-    private final Epilogue norm;
+    private final RmsNorm norm;
     private final AllGatherMatmul head;
     private final AllGather<Matrix> gather;
 
@@ -46,6 +48,9 @@ public final class Decoder implements AutoCloseable {
     private Shards tokens;
 
     private Row[] rows;
+
+    /** Null unless it is wanted. */
+    private CallLog log;
 
     /**
      * What a decoder is prepared for.
@@ -68,7 +73,7 @@ public final class Decoder implements AutoCloseable {
         this.most = Shards.even(capacity.rows(), fabric.size());
         int rank = fabric.rank();
         embedded = Matrix.allocate(Arena.ofAuto(), DType.FP32, most.rows(rank), shape.width());
-        norm = Epilogue.none().rmsNorm(model.norm(), shape.epsilon());
+        norm = new RmsNorm(model.norm(), shape.epsilon());
         Attention.Rotation rotation = new Attention.Rotation(shape, this.longest);
         try {
             for (Model.Layer layer : model.layers()) {
@@ -104,6 +109,12 @@ public final class Decoder implements AutoCloseable {
      * @return the logits of each, the same on all ranks
      */
     public float[][] call(int[] ids, Row[] all, int... wanted) {
+        return call(null, ids, all, wanted);
+    }
+
+    /** Likewise, and logs what each rank does. */
+    float[][] call(CallLog callLog, int[] ids, Row[] all, int... wanted) {
+        log = callLog;
         tokens = Shards.even(ids.length, fabric.size());
         rows = all;
         int first = (int) tokens.firstRow(fabric.rank());
@@ -131,9 +142,9 @@ public final class Decoder implements AutoCloseable {
         Shards shards = Shards.of(perRank);
         Matrix shard = head.nextShard(shards);
         for (int i = 0; i < own.size(); i++) {
-            norm.apply(List.of(own.get(i)), List.of(shard.rows(i, 1)));
+            norm.apply(own.get(i), shard.rows(i, 1));
         }
-        Matrix part = head.call(shard, shards).product();
+        Matrix part = logged("logits", head.call(shard, shards)).product();
         float[][] all = new float[wanted.length][shape.vocabulary()];
         for (int i = 0; i < wanted.length; i++) {
             MemorySegment.copy(
@@ -209,8 +220,8 @@ public final class Decoder implements AutoCloseable {
     private final class Layer {
 
         private final Attention attention;
-        private final Epilogue attentionNorm;
-        private final Epilogue norm;
+        private final RmsNorm attentionNorm;
+        private final RmsNorm norm;
         private final AllGatherMatmul queryKeyValue;
         private final MatmulReduceScatter attentionOut;
         private final AllGatherMatmul gateUp;
@@ -236,8 +247,8 @@ public final class Decoder implements AutoCloseable {
                             split.firstKey(rank),
                             split.keyCount(rank));
             residual = embedded;
-            attentionNorm = Epilogue.none().rmsNorm(weights.attentionNorm(), shape.epsilon());
-            norm = Epilogue.none().rmsNorm(weights.norm(), shape.epsilon());
+            attentionNorm = new RmsNorm(weights.attentionNorm(), shape.epsilon());
+            norm = new RmsNorm(weights.norm(), shape.epsilon());
             Epilogue sum = Epilogue.none().residual(() -> residual);
             queryKeyValue =
                     gathering(
@@ -254,22 +265,42 @@ public final class Decoder implements AutoCloseable {
             down = scattering(weights.down(), split.hidden(), sum);
         }
 
-        /** Valid until the next call. */
+        /** This rank's rows, valid until the next call. */
         Matrix call(Matrix x) {
-            Matrix shard = queryKeyValue.nextShard(tokens);
-            attentionNorm.apply(List.of(x), List.of(shard));
-            var qkv = queryKeyValue.call(shard, tokens);
+            Matrix shard = normed(queryKeyValue, attentionNorm, x);
+            var qkv = logged("query, key, value", queryKeyValue.call(shard, tokens));
             Matrix mixed = attentionOut.nextShard(tokens);
+            long start = System.nanoTime();
             attention.apply(rows, qkv.product(0), qkv.product(1), qkv.product(2), mixed);
+            worked("attention", start);
             residual = x;
-            Matrix sums = attentionOut.call(mixed, tokens).product();
-            shard = gateUp.nextShard(tokens);
-            norm.apply(List.of(sums), List.of(shard));
-            Matrix activated = gateUp.call(shard, tokens).product();
-            Matrix place = down.nextShard(tokens);
-            place.copyFrom(activated);
+            Matrix sums = logged("attention out", attentionOut.call(mixed, tokens)).product();
+            shard = normed(gateUp, norm, sums);
+            Matrix hidden = down.nextShard(tokens);
+            hidden.copyFrom(logged("gate, up", gateUp.call(shard, tokens)).product());
             residual = sums;
-            return down.call(place, tokens).product();
+            return logged("down", down.call(hidden, tokens)).product();
+        }
+
+        private Matrix normed(AllGatherMatmul next, RmsNorm by, Matrix x) {
+            long start = System.nanoTime();
+            Matrix shard = next.nextShard(tokens);
+            by.apply(x, shard);
+            worked("norm", start);
+            return shard;
+        }
+    }
+
+    private <R extends Result<?>> R logged(String name, R result) {
+        if (log != null) {
+            log.call(name, result.timeline());
+        }
+        return result;
+    }
+
+    private void worked(String name, long startNanoTime) {
+        if (log != null) {
+            log.work(name, startNanoTime);
         }
     }
 }

@@ -16,6 +16,7 @@ import java.lang.foreign.Arena;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.TimeUnit;
@@ -177,7 +178,7 @@ class GeneratorIT {
                     CompletionException e = assertThrows(CompletionException.class, wrong::join);
                     assertEquals("no ear", e.getCause().getMessage());
                 });
-        assertThrows(CompletionException.class, () -> submit(generator, START).join());
+        assertThrows(CancellationException.class, () -> submit(generator, START).join());
     }
 
     @Test

@@ -8,6 +8,7 @@ import java.lang.foreign.Arena;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -23,10 +24,12 @@ public final class Speed {
     private static final int PROMPT = 256;
     private static final int TOKENS = 32;
 
+    private static final String END = "end";
+
     private Speed() {}
 
     /** Who is timed: how it is started, and what it answers. */
-    private record Contestant(String name, Process process, BufferedReader answers, Path order) {
+    private record Contestant(String name, Process process, BufferedReader answers, Path file) {
 
         static Contestant start(String name, Path folder, List<String> command) throws IOException {
             Path order = folder.resolve(name.replace(' ', '-'));
@@ -39,11 +42,16 @@ public final class Speed {
                     name, process, process.inputReader(StandardCharsets.UTF_8), order);
         }
 
+        /** All ranks of a contestant read it. */
+        void order(String what) throws IOException {
+            Path next = file.resolveSibling(file.getFileName() + ".next");
+            Files.writeString(next, what);
+            Files.move(next, file, StandardCopyOption.ATOMIC_MOVE);
+        }
+
         /** Milliseconds of a prompt, and of each token after it. */
         double[] round(int number) throws IOException {
-            Path next = order.resolveSibling(order.getFileName() + ".next");
-            Files.writeString(next, "" + number);
-            Files.move(next, order, java.nio.file.StandardCopyOption.ATOMIC_MOVE);
+            order("" + number);
             String line = answers.readLine();
             if (line == null) {
                 throw new IOException(name + " has ended");
@@ -111,8 +119,8 @@ public final class Speed {
             IO.println(line);
         }
         for (Contestant one : all) {
-            one.process().descendants().forEach(ProcessHandle::destroy);
-            one.process().destroy();
+            one.order(END);
+            one.process().waitFor();
         }
     }
 
@@ -125,6 +133,7 @@ public final class Speed {
                 List.of(
                         java(),
                         "--enable-native-access=ALL-UNNAMED",
+                        "--add-modules=jdk.incubator.vector",
                         "-Djava.util.concurrent.ForkJoinPool.common.parallelism=" + (threads - 1),
                         "-cp",
                         System.getProperty("java.class.path"),
@@ -200,8 +209,13 @@ public final class Speed {
     private static void answer(Path order, boolean prints, Program program) {
         for (int number = 1; ; number++) {
             try {
-                while (!Files.readString(order).equals("" + number)) {
+                String what = "";
+                while (!what.equals("" + number)) {
                     Thread.sleep(2);
+                    what = Files.readString(order);
+                    if (what.equals(END)) {
+                        return;
+                    }
                 }
             } catch (IOException | InterruptedException e) {
                 throw new IllegalStateException(e);
