@@ -313,7 +313,7 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
                 Cut cut =
                         chunkRows() > 0 || splitsPerRank() > 0
                                 ? new Cut(chunkRows(), splitsPerRank(), 0)
-                                : Cut.ofSums(shards, direct, takers, quantum, most);
+                                : Cut.ofSums(shards, direct, takers, allColumns(), quantum, most);
                 chunks = cut.sums(shards, allColumns());
                 works.add(work(request(reduction, chunks), reduction, common));
             }
@@ -344,7 +344,10 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
                 }
             } else {
                 boolean direct = each == Reduction.DIRECT;
-                candidates.add(candidate(each, Cut.ofSums(rows, direct, takers, quantum, most)));
+                candidates.add(
+                        candidate(
+                                each,
+                                Cut.ofSums(rows, direct, takers, allColumns(), quantum, most)));
             }
         }
         return candidates;

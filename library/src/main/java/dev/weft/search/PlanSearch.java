@@ -328,6 +328,7 @@ public record PlanSearch(Machine machine, Problem problem) {
                                     shards,
                                     isDirect(writer),
                                     computeWorkers(),
+                                    problem.allColumns(),
                                     engine.rowQuantum(),
                                     engine.blockRows());
             return own.sums(shards, problem.allColumns());

@@ -69,11 +69,15 @@ public record Cut(long chunkRows, int splitsPerRank, long chunkCols) {
      * Weft's own cut of rows whose products are summed over ranks.
      *
      * @param direct whether sums are sent only once they are whole
+     * @param cols the columns of all products
      */
     public static Cut ofSums(
-            Shards shards, boolean direct, int workers, long rowQuantum, long mostRows) {
-        long rows = direct ? blockRows(shards, workers, rowQuantum, mostRows) : SUM_ROWS;
-        return new Cut(rows, 0, 0);
+            Shards shards, boolean direct, int workers, long cols, long rowQuantum, long mostRows) {
+        if (!direct) {
+            return new Cut(SUM_ROWS, 0, 0);
+        }
+        int takers = rowTakers(shards, workers, List.of(cols), rowQuantum, mostRows);
+        return new Cut(blockRows(shards, takers, rowQuantum, mostRows), 0, 0);
     }
 
     /**
