@@ -108,7 +108,7 @@ public final class Decoder implements AutoCloseable {
      * @param wanted the rows whose logits are wanted, in ascending order
      * @return the logits of each, the same on all ranks
      */
-    public float[][] call(int[] ids, Row[] all, int... wanted) {
+    float[][] call(int[] ids, Row[] all, int... wanted) {
         return call(null, ids, all, wanted);
     }
 

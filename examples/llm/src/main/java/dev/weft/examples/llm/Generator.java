@@ -12,6 +12,7 @@ import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.IntConsumer;
 
 /**
@@ -30,6 +31,7 @@ public final class Generator implements AutoCloseable {
     private final Decoder.Capacity capacity;
     private final BlockingQueue<Text> waiting = new LinkedBlockingQueue<>();
     private final CompletableFuture<Void> ended = new CompletableFuture<>();
+    private final AtomicLong computed = new AtomicLong();
     private volatile boolean closing;
 
     /**
@@ -71,6 +73,11 @@ public final class Generator implements AutoCloseable {
             refuse(text);
         }
         return text.answer();
+    }
+
+    /** Tokens of prompts and answers whose keys and values were computed so far. */
+    public long computed() {
+        return computed.get();
     }
 
     /** Has all texts continued that are there, and then lets {@link #run} return. */
@@ -232,6 +239,7 @@ public final class Generator implements AutoCloseable {
             if (ids.isEmpty()) {
                 return;
             }
+            computed.addAndGet(ids.size());
             float[][] logits = decoder.call(step.ids(), step.rows(), step.wanted());
             for (int i = 0; i < asking.size(); i++) {
                 choose(asking.get(i), logits[i]);

@@ -15,6 +15,7 @@ import dev.weft.fabric.World;
 import java.lang.foreign.Arena;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
@@ -134,8 +135,25 @@ class GeneratorIT {
                                                             token -> {}))
                                     .toList();
                     assertArrayEquals(answers.get(0).join(), answers.get(1).join());
-                    assertTrue(
-                            !java.util.Arrays.equals(answers.get(0).join(), answers.get(2).join()));
+                    assertTrue(!Arrays.equals(answers.get(0).join(), answers.get(2).join()));
+                });
+    }
+
+    @Test
+    void aChatThatGoesOnIsNotReadAgain() throws Exception {
+        Generator generator = new Generator(model, capacity(64, 2));
+        with(
+                1,
+                generator,
+                () -> {
+                    int[] first = prompt(START);
+                    int[] answer = submit(generator, START).join();
+                    int[] whole = Arrays.copyOf(first, first.length + answer.length);
+                    System.arraycopy(answer, 0, whole, first.length, answer.length);
+                    // The last token of the answer was chosen, but nothing was computed of it.
+                    assertEquals(whole.length - 1, generator.computed());
+                    generator.submit(whole, 1, Sampler.greedy(), token -> {}).join();
+                    assertEquals(whole.length, generator.computed());
                 });
     }
 
