@@ -181,6 +181,7 @@ public final class HostExecutor implements AutoCloseable {
             // The caller's thread is not pinned, nor may it be.
             boolean helps =
                     work.pinning() == null
+                            && awaited == null
                             && !all.isEmpty()
                             && all.getLast() instanceof MultiplierWorker;
             this.taskOfCaller = helps ? all.getLast() : awaited;

@@ -148,8 +148,8 @@ public record Cut(long chunkRows, int splitsPerRank, long chunkCols) {
      */
     public static int sumColumnParts(int blocks, long cols, int workers) {
         int parts = 1;
-        while (parts * blocks < workers && cols >= 2L * parts * LEAST_PART_COLS) {
-            parts *= 2;
+        while (parts * blocks < workers && cols >= (parts + 1) * LEAST_PART_COLS) {
+            parts++;
         }
         return parts;
     }

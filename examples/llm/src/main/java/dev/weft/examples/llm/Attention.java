@@ -3,6 +3,7 @@ package dev.weft.examples.llm;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.Arrays;
 import java.util.stream.IntStream;
 
 /**
@@ -78,10 +79,8 @@ final class Attention {
     }
 
     private void keep(Row row, int head, int index, Matrix key, Matrix value, float[] scratch) {
-        if (keys[row.chat()][head] == null) {
-            keys[row.chat()][head] = new float[width * longest];
-            values[row.chat()][head] = new float[width * longest];
-        }
+        grow(keys[row.chat()], head, row.place());
+        grow(values[row.chat()], head, row.place());
         read(key, index, head, scratch);
         rotation.turn(scratch, row.place());
         float[] columns = keys[row.chat()][head];
@@ -91,6 +90,18 @@ final class Attention {
         }
         read(value, index, head, scratch);
         System.arraycopy(scratch, 0, values[row.chat()][head], row.place() * width, width);
+    }
+
+    /** Doubles the places until there is this one. */
+    private void grow(float[][] ofHeads, int head, int place) {
+        int places = ofHeads[head] == null ? 0 : ofHeads[head].length / width;
+        if (place >= places) {
+            int more = Math.max(padded(place + 1), Math.min(2 * places, longest));
+            ofHeads[head] =
+                    places == 0
+                            ? new float[width * more]
+                            : Arrays.copyOf(ofHeads[head], width * more);
+        }
     }
 
     private void read(Matrix from, long row, int head, float[] to) {

@@ -20,6 +20,9 @@ public final class Generate {
 
     private static final int ROWS = 256;
 
+    /** Tokens of a chat, unless the model allows fewer. */
+    private static final int LONGEST = 8192;
+
     private final Options options;
     private final Model model;
     private final Generator generator;
@@ -130,7 +133,7 @@ public final class Generate {
         try (Arena arena = Arena.ofShared();
                 World world = World.auto(options.ranks())) {
             Model model = Model.load(options.model(), options.weights(), arena);
-            Decoder.Capacity capacity = new Decoder.Capacity(ROWS, 1, model.shape().longest(), 0);
+            Decoder.Capacity capacity = new Decoder.Capacity(ROWS, 1, LONGEST, 0);
             // Only the process of rank 0 reads and prints.
             boolean leads = world.call(Fabric::rank).contains(0);
             try (Generator generator = new Generator(model, capacity)) {

@@ -7,6 +7,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Comparator;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
@@ -38,6 +39,9 @@ public final class Generator implements AutoCloseable {
      * @param capacity for how many tokens and texts at the same time
      */
     public Generator(Model model, Decoder.Capacity capacity) {
+        if (capacity.rows() < 1 || capacity.chats() < 1) {
+            throw new IllegalArgumentException(capacity + ": expected rows and chats");
+        }
         this.model = model;
         this.capacity = capacity;
     }
@@ -54,9 +58,10 @@ public final class Generator implements AutoCloseable {
      * Asks for what follows a prompt. An answer that is cancelled ends early.
      *
      * @param most tokens at most
-     * @param listener hears of each token as soon as it is chosen, in the thread of rank 0
+     * @param listener hears of each token as soon as it is chosen, in the thread of rank 0, which
+     *     must not wait
      * @return the tokens, without the one that ends the text
-     * @throws IllegalArgumentException if the prompt is empty or too long
+     * @throws IllegalArgumentException if the prompt is empty, too long or not of the vocabulary
      */
     public CompletableFuture<int[]> submit(
             int[] prompt, int most, Sampler sampler, IntConsumer listener) {
@@ -66,10 +71,15 @@ public final class Generator implements AutoCloseable {
                     "%d tokens after a prompt of %d: expected at least 1, and a prompt of 1 to %d"
                             .formatted(most, prompt.length, longest));
         }
+        for (int token : prompt) {
+            Objects.checkIndex(token, model.shape().vocabulary());
+        }
         Text text = new Text(prompt.clone(), most, sampler, listener, new CompletableFuture<>());
-        waiting.add(text);
-        if (ended.isDone()) {
-            // It may have been added after the last look.
+        if (!closing) {
+            waiting.add(text);
+        }
+        if (closing || ended.isDone()) {
+            // It may have been added after the last look. An answer that is there stays.
             refuse(text);
         }
         return text.answer();
@@ -80,7 +90,7 @@ public final class Generator implements AutoCloseable {
         return computed.get();
     }
 
-    /** Has all texts continued that are there, and then lets {@link #run} return. */
+    /** Has all texts continued that are there, and then lets {@link #run} return. Takes no more. */
     @Override
     public void close() {
         closing = true;
@@ -131,6 +141,9 @@ public final class Generator implements AutoCloseable {
         int computed;
         int found;
 
+        /** When it was taken: the number of the text. */
+        long taken;
+
         /** Null if the place is free. */
         Text text;
 
@@ -144,7 +157,8 @@ public final class Generator implements AutoCloseable {
             while (same < most && tokens.get(same) == prompt[same]) {
                 same++;
             }
-            return same;
+            // Little of a long chat is not worth losing the rest.
+            return 2 * same > computed ? same : 0;
         }
     }
 
@@ -154,6 +168,7 @@ public final class Generator implements AutoCloseable {
         private final Decoder decoder;
         private final Step.Broadcast broadcast;
         private final List<Slot> slots = new ArrayList<>();
+        private long texts;
 
         Leader(Decoder decoder, Step.Broadcast broadcast) {
             this.decoder = decoder;
@@ -186,6 +201,12 @@ public final class Generator implements AutoCloseable {
         }
 
         private List<Slot> busy() {
+            for (Slot slot : slots) {
+                if (slot.text != null && slot.text.answer().isDone()) {
+                    // Nobody waits for it any more.
+                    slot.text = null;
+                }
+            }
             return slots.stream().filter(slot -> slot.text != null).toList();
         }
 
@@ -194,22 +215,26 @@ public final class Generator implements AutoCloseable {
             boolean idle = busy().isEmpty();
             while (busy().size() < slots.size()) {
                 Text next = waiting.poll(idle ? NAP_MS : 0, TimeUnit.MILLISECONDS);
-                if (next != null) {
+                if (next != null && !next.answer().isDone()) {
                     begin(next);
                     idle = false;
-                } else if (!idle || closing || System.nanoTime() > endNs) {
+                } else if (next == null && (!idle || closing || System.nanoTime() > endNs)) {
                     return;
                 }
             }
         }
 
-        /** In the free place with the longest common start. */
+        /** In the free place with the longest common start, or in the one unused for longest. */
         private void begin(Text text) {
             Slot best =
                     slots.stream()
                             .filter(slot -> slot.text == null)
-                            .max(Comparator.comparingInt(slot -> slot.common(text.prompt())))
+                            .max(
+                                    Comparator.<Slot>comparingInt(
+                                                    slot -> slot.common(text.prompt()))
+                                            .thenComparing(slot -> -slot.taken))
                             .orElseThrow();
+            best.taken = ++texts;
             best.computed = best.common(text.prompt());
             best.tokens.clear();
             Arrays.stream(text.prompt()).forEach(best.tokens::add);
@@ -258,7 +283,7 @@ public final class Generator implements AutoCloseable {
             Text text = slot.text;
             try {
                 int token = text.sampler().next(logits);
-                boolean ends = token == model.tokenizer().end() || text.answer().isDone();
+                boolean ends = token == model.tokenizer().end();
                 if (!ends) {
                     slot.tokens.add(token);
                     slot.found++;

@@ -1,6 +1,7 @@
 package dev.weft.examples.llm;
 
 import dev.weft.tensor.BlockType;
+import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import dev.weft.tensor.MatrixFiles;
 import java.io.IOException;
@@ -16,6 +17,7 @@ import java.util.stream.IntStream;
 /** A model of the architecture {@code llama} in a GGUF file: its numbers, tokenizer and weights. */
 final class GgufModel {
 
+    private static final List<String> FLOATS = List.of("fp32", "fp16", "bf16");
     private static final byte[] MAGIC = {'G', 'G', 'U', 'F'};
 
     private final Path path;
@@ -59,6 +61,13 @@ final class GgufModel {
                         whole("llama.context_length"),
                         (float) number("llama.attention.layer_norm_rms_epsilon", 1e-5),
                         (float) number("llama.rope.freq_base", 10000));
+        Object scaling = values.getOrDefault("llama.rope.scaling.type", "none");
+        double turned = number("llama.rope.dimension_count", shape.headWidth());
+        if (!"none".equals(scaling) || turned != shape.headWidth()) {
+            throw new IOException(
+                    "%s scales rotary embeddings by '%s' and turns %s columns of %d: expected none, and all"
+                            .formatted(path, scaling, turned, shape.headWidth()));
+        }
         Tensor embedding = tensor("token_embd", shape.vocabulary(), shape.width());
         boolean own = hasTensor("output");
         List<Model.Layer> layers =
@@ -127,10 +136,15 @@ final class GgufModel {
             all[i] = ((Number) scores.get(i)).floatValue();
         }
         Object template = values.get("tokenizer.chat_template");
+        int begin = (int) number("tokenizer.ggml.bos_token_id", 1);
+        if (begin < 0 || begin >= all.length) {
+            throw new IOException(
+                    "%s begins texts with token %d of %d".formatted(path, begin, all.length));
+        }
         return new Tokenizer(
                 tokens.stream().map(String::valueOf).toList(),
                 all,
-                (int) number("tokenizer.ggml.bos_token_id", 1),
+                begin,
                 (int) number("tokenizer.ggml.eos_token_id", 2),
                 template == null ? "" : template.toString());
     }
@@ -153,7 +167,11 @@ final class GgufModel {
             locate(name, MatrixFiles.ANY, MatrixFiles.ANY);
             return true;
         } catch (IllegalArgumentException e) {
-            return false;
+            // Others: it is there, but Weft cannot read it.
+            if (e.getMessage().contains("has no tensor")) {
+                return false;
+            }
+            throw e;
         }
     }
 
@@ -171,8 +189,11 @@ final class GgufModel {
         if (asItIs && BlockType.isLabel(found.typeInFile())) {
             return Tensor.of(found.readBlocks(arena));
         }
-        if (type.equals("fp32")) {
-            return Tensor.of(found.read(arena));
+        boolean exact = type.equals("file") && FLOATS.contains(found.typeInFile());
+        if (type.equals("fp32") || exact) {
+            Matrix matrix = found.read(arena);
+            boolean wide = matrix.dtype() == DType.FP32;
+            return Tensor.of(wide ? matrix : matrix.converted(arena, DType.FP32));
         }
         BlockType wanted = type.equals("file") ? BlockType.Q8_0 : BlockType.of(type);
         try (Arena wide = Arena.ofConfined()) {

@@ -79,6 +79,9 @@ final class GgufValues {
 
     private List<Object> list() throws IOException {
         int type = bytes.getInt();
+        if (type == ARRAY) {
+            throw new IOException("a list of lists");
+        }
         long count = bytes.getLong();
         List<Object> list = new ArrayList<>();
         for (long i = 0; i < count; i++) {

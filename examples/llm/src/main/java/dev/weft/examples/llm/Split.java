@@ -1,6 +1,7 @@
 package dev.weft.examples.llm;
 
 import dev.weft.plan.Shards;
+import java.util.List;
 
 /**
  * Which part of each layer a rank has: heads of queries with the keys that they need, hidden
@@ -14,21 +15,23 @@ record Split(Shape shape, Shards heads, Shards hidden, Shards vocabulary) {
 
     static Split of(Model model, int ranks) {
         Shape shape = model.shape();
-        Model.Layer layer = model.layers().getFirst();
-        int headQuantum = quantum(layer.attentionOut(), shape.headWidth());
-        int hiddenQuantum = quantum(layer.down(), 1);
+        List<Tensor> outs = model.layers().stream().map(Model.Layer::attentionOut).toList();
+        List<Tensor> downs = model.layers().stream().map(Model.Layer::down).toList();
         return new Split(
                 shape,
-                even(shape.width(), headQuantum, ranks),
-                even(shape.hidden(), hiddenQuantum, ranks),
+                even(shape.width(), quantum(outs, shape.headWidth()), ranks),
+                even(shape.hidden(), quantum(downs, 1), ranks),
                 Shards.even(shape.vocabulary(), ranks));
     }
 
-    /** A multiple of both the unit and the elements of a block. */
-    private static int quantum(Tensor tensor, int unit) {
+    /** A multiple of the unit and of the elements of a block in all layers. */
+    private static int quantum(List<Tensor> tensors, int unit) {
         int quantum = unit;
-        while (quantum % tensor.quantum() != 0) {
-            quantum += unit;
+        for (Tensor tensor : tensors) {
+            int step = quantum;
+            while (quantum % tensor.quantum() != 0) {
+                quantum += step;
+            }
         }
         return quantum;
     }

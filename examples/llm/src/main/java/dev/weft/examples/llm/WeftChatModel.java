@@ -21,6 +21,7 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
 
 /**
@@ -33,6 +34,7 @@ public final class WeftChatModel implements AutoCloseable {
     private static final int ROWS = 256;
     private static final int CHATS = 8;
     private static final int MOST_TOKENS = 512;
+    private static final int LONGEST = 8192;
     private static final long SEED = 1;
 
     private final Arena arena = Arena.ofShared();
@@ -41,13 +43,19 @@ public final class WeftChatModel implements AutoCloseable {
     private final Generator generator;
     private final Thread runner;
     private final String name;
+    private final int longest;
 
     private WeftChatModel(Path file, String weights, int ranks) throws IOException {
         name = file.getFileName().toString();
-        model = Model.load(file, weights, arena);
-        world = World.threads(ranks);
-        generator =
-                new Generator(model, new Decoder.Capacity(ROWS, CHATS, model.shape().longest(), 0));
+        try {
+            model = Model.load(file, weights, arena);
+            world = World.threads(ranks);
+        } catch (Throwable e) {
+            arena.close();
+            throw e;
+        }
+        longest = Math.min(LONGEST, model.shape().longest());
+        generator = new Generator(model, new Decoder.Capacity(ROWS, CHATS, longest, 0));
         runner = Thread.ofPlatform().name("weft-chat").start(() -> generator.run(world));
     }
 
@@ -82,19 +90,31 @@ public final class WeftChatModel implements AutoCloseable {
     /** Answers as they come. */
     public StreamingChatModel streaming() {
         return new StreamingChatModel() {
+            /** The handler runs in threads of its own: rank 0 must not wait for it. */
             @Override
             public void doChat(ChatRequest request, StreamingChatResponseHandler handler) {
-                // What the handler itself throws, nobody can be told.
+                AtomicReference<CompletableFuture<Void>> told =
+                        new AtomicReference<>(CompletableFuture.completedFuture(null));
+                Consumer<String> tell =
+                        text ->
+                                told.set(
+                                        told.get()
+                                                .thenRunAsync(
+                                                        () -> handler.onPartialResponse(text),
+                                                        Thread::startVirtualThread));
+                // What the handler throws at the end, nobody can be told.
                 var unused =
-                        answer(request, handler::onPartialResponse)
-                                .whenComplete(
+                        answer(request, tell)
+                                .thenCompose(response -> told.get().thenApply(none -> response))
+                                .whenCompleteAsync(
                                         (response, e) -> {
                                             if (e == null) {
                                                 handler.onCompleteResponse(response);
                                             } else {
                                                 handler.onError(e);
                                             }
-                                        });
+                                        },
+                                        Thread::startVirtualThread);
             }
 
             @Override
@@ -139,6 +159,8 @@ public final class WeftChatModel implements AutoCloseable {
                                         .tokenUsage(new TokenUsage(prompt.length, tokens.length))
                                         .finishReason(
                                                 tokens.length == most
+                                                                || prompt.length + tokens.length
+                                                                        > longest
                                                         ? FinishReason.LENGTH
                                                         : FinishReason.STOP)
                                         .build());
