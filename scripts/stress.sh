@@ -6,6 +6,8 @@ find_stress() {
     local name=none
     if [ -r "$app/stress" ]; then read -r name <"$app/stress" || true; fi
     stress_jar=$app/$name
+    # Beside what Maven has left.
+    if [ "$app" = "$home/cli/target" ]; then stress_jar=$home/stress/target/classes; fi
 }
 
 stress_outdated() {
@@ -41,7 +43,7 @@ run_stress() {
         one_at_a_time build_stress
     fi
     find_stress
-    [ -f "$stress_jar" ] ||
+    [ -e "$stress_jar" ] ||
         refuse "WEFT_SKIP_BUILD is set, and the stress commands are not built yet: run ./weft $1 once without it"
     java_command "$stress_jar"
     # Unquoted on purpose: several options in one variable.

@@ -37,6 +37,7 @@ run_tests() {
     fi
     # clean: a class that the launcher compiled went without the checks.
     test_all "$@" clean verify || code=1
+    prove_smoke || code=1
     stress $all || code=1
     summary || code=1
     return $code
@@ -90,6 +91,13 @@ install_extras() {
         tail -n 5 "$home/build/extras.log" >&2
         say "could not install$missing: tests that use them are skipped"
     fi
+}
+
+# The command as users run it, from what Maven has just made.
+prove_smoke() {
+    [ -d "$home/stress/target/classes" ] || return 0
+    echo "+ ./weft prove --smoke"
+    WEFT_SKIP_BUILD=1 WEFT_APP=$home/cli/target "$home/weft" prove --smoke
 }
 
 # The memory-order tests: one Java configuration of each, or many with --all, which takes over half an hour.

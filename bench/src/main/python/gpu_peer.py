@@ -8,6 +8,8 @@ Answers "ready PyTorch VERSION" first, and then every line with one line:
                             chunks that are multiplied as they come, on two streams
     fused RANKS M K N       ranks that share the GPU, as processes: "ok"
     f                       nanoseconds of their torch.ops.symm_mem.fused_all_gather_matmul
+    norm RANKS M K N        products of ranks on one GPU, added, plus a residual, normalized: "ok"
+    n                       nanoseconds of these, one operation after the other, by the clock
     free                    "ok": nothing is kept
 
 What PyTorch refuses is answered with "refused WHY". Data are random; the pipelined product is
@@ -124,6 +126,47 @@ class Row:
         return self.take_ns(self.graph.replay)
 
 
+class Norm:
+    """An all-reduce with a norm of ranks that share the GPU, unfused."""
+
+    def __init__(self, ranks, m, k, n):
+        def random(*shape):
+            return torch.randn(*shape, device="cuda").to(torch.bfloat16)
+
+        self.a = [random(m, k) for _ in range(ranks)]
+        self.b = [random(k, n) for _ in range(ranks)]
+        self.parts = [random(m, n) for _ in range(ranks)]
+        self.residual = random(m, n)
+        self.weight = random(n)
+        self.results = [random(m, n) for _ in range(ranks)]
+        self.step()
+        sums = sum(a.float() @ b.float() for a, b in zip(self.a, self.b))
+        sums += self.residual.float()
+        expected = sums * torch.rsqrt(sums.square().mean(1, keepdim=True) + 1e-5)
+        expected *= self.weight.float()
+        off = ((self.results[-1].float() - expected).norm() / expected.norm()).item()
+        if not off < 1e-2:
+            raise RuntimeError(f"the rows are off by {off}")
+
+    def step(self):
+        for a, b, part in zip(self.a, self.b, self.parts):
+            torch.mm(a, b, out=part)
+        sums = self.parts[0]
+        for part in self.parts[1:]:
+            sums = sums + part
+        sums = sums + self.residual
+        rows = torch.nn.functional.rms_norm(sums, self.weight.shape, self.weight, 1e-5)
+        for result in self.results:
+            result.copy_(rows)
+
+    def take_ns(self):
+        torch.cuda.synchronize()
+        begin = time.perf_counter_ns()
+        self.step()
+        torch.cuda.synchronize()
+        return time.perf_counter_ns() - begin
+
+
 def fused_rank(rank, ranks, m, k, n, port, pipe):
     """One of the processes that share the GPU."""
     try:
@@ -217,14 +260,14 @@ def words(error):
 def main():
     torch.zeros(1, device="cuda")
     print("ready PyTorch", torch.__version__, flush=True)
-    row = fused = None
+    row = fused = norm = None
     for line in sys.stdin:
         what, *rest = line.split()
         try:
-            if what in ("row", "fused", "free"):
+            if what in ("row", "fused", "norm", "free"):
                 if fused:
                     fused.close()
-                row = fused = None
+                row = fused = norm = None
                 gc.collect()
                 torch.cuda.empty_cache()
                 answer = "ok"
@@ -234,6 +277,10 @@ def main():
                 answer = f"ok {row.cuts}"
             elif what == "fused":
                 fused = Fused(*(int(each) for each in rest))
+            elif what == "norm":
+                norm = Norm(*(int(each) for each in rest))
+            elif what == "n":
+                answer = str(norm.take_ns())
             elif what == "f":
                 answer = str(fused.take_ns())
             elif what == "g":

@@ -9,8 +9,6 @@
 //
 // Each sum runs over k = 0, 16, 32, ... in one register and has the same bits as in hopper_gemm.cu: the product of a warp
 // adds as that of a warpgroup does. That one takes 59 cycles for 8 rows, this one 25 (H200).
-#include "mma.cuh"
-
 #ifndef ROWS
 #define ROWS 8 // that there is room for: 8 or 32
 #endif
@@ -27,6 +25,7 @@ constexpr int K_BLOCK = 64; // 128 bytes, the width of the swizzle
 constexpr int A_BYTES = ROWS * K_BLOCK * 2;
 constexpr int B_BYTES = COLS * K_BLOCK * 2;
 constexpr int BLOCK_BYTES = A_BYTES + B_BYTES;
+constexpr int A_STEP = BLOCK_BYTES; // from one block to the next
 constexpr int STAGE_BYTES = BLOCK_BYTES * BLOCKS;
 constexpr int COL_GROUPS = COLS / 16; // of a warp
 constexpr int ROW_PARTS = COLS == 32 && ROWS == 32 ? 2 : 1; // more warps: a product of each waits for the one before it
@@ -34,30 +33,10 @@ constexpr int ROW_GROUPS = ROWS / 8 / ROW_PARTS; // of a warp
 constexpr int WARPS = COL_GROUPS * ROW_PARTS; // that multiply
 constexpr int THREADS = 32 * (WARPS + 3);
 constexpr int STEPS = K_BLOCK / 16;
-constexpr u64 KEPT_BYTES = 32 << 20; // a larger B does not stay in L2 until it is read again
 static_assert(A_BYTES % 1024 == 0 && BLOCK_BYTES % 1024 == 0, "the swizzle counts from a multiple of 1024 bytes");
 static_assert(BLOCKS % 2 == 0, "blocks are read into two sets of registers in turn");
 
-#include "hopper.cuh"
-
-// One lane of a warp that is here as a whole. Where the compiler sees one thread go its own way, it writes a loop around
-// each copy: 64 copies took 10 us that way, and 6 us this way.
-__device__ __forceinline__ bool isElected() {
-    u32 elected;
-    asm volatile("{ .reg .pred p; elect.sync _|p, 0xffffffff; selp.u32 %0, 1, 0, p; }" : "=r"(elected));
-    return elected != 0;
-}
-
-// What is read once need not stay in L2: 4096 x 14336 takes 30.1 us instead of 31.6 (H200).
-__device__ __forceinline__ u64 policyOfB(const Schedule& s) {
-    u64 policy;
-    if ((u64)s.tileCount * s.kBlocks * B_BYTES > KEPT_BYTES) {
-        asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
-    } else {
-        asm volatile("createpolicy.fractional.L2::evict_normal.b64 %0, 1.0;" : "=l"(policy));
-    }
-    return policy;
-}
+#include "few_rows.cuh"
 
 __device__ __forceinline__ void loadB(u32 to, const TensorMap* bMap, int k, int col, u32 barrier, u64 policy) {
     asm volatile(
@@ -67,10 +46,10 @@ __device__ __forceinline__ void loadB(u32 to, const TensorMap* bMap, int k, int 
 }
 
 // One warp.
-__device__ void bringB(const Schedule& s, const TensorMap* bMap, u32 stages, Barriers barriers) {
+__device__ void bringB(const Schedule& s, const TensorMap* bMap, int tilesAcross, u32 stages, Barriers barriers) {
     Ring ring;
     ring.parity = 1; // a fresh barrier counts as given back
-    const u64 policy = policyOfB(s);
+    const u64 policy = policyOfB((u64)tilesAcross * s.kBlocks * B_BYTES);
     for (int t = firstTile(); t < s.tileCount; t += tileStride()) {
         const Tile tile = tileAt(s, t);
         for (int first = 0; first < s.kBlocks; first += BLOCKS) {
@@ -82,46 +61,6 @@ __device__ void bringB(const Schedule& s, const TensorMap* bMap, u32 stages, Bar
                 expectBytes(full, blocks * BLOCK_BYTES);
                 for (int i = 0; i < blocks; i++) {
                     loadB(stage + i * BLOCK_BYTES + A_BYTES, bMap, (first + i) * K_BLOCK, tile.col, full, policy);
-                }
-            }
-            ring.advance();
-        }
-    }
-}
-
-// One warp, of which one thread waits at the gates.
-__device__ void bringA(const Schedule& s, const TensorMap* aMaps, u32 stages, Barriers barriers) {
-    Ring ring;
-    ring.parity = 1;
-    int known = -1;
-    for (int t = firstTile(); t < s.tileCount; t += tileStride()) {
-        const Tile tile = tileAt(s, t);
-        const TensorMap* aMap = aMaps + tile.source;
-        if (tile.source != known) {
-            // The map lies in global memory, where another operator may have had one before.
-            known = tile.source;
-            asm volatile("fence.proxy.tensormap::generic.acquire.gpu [%0], 128;" ::"l"(aMap) : "memory");
-        }
-        int gate = tile.gate;
-        const int gateEnd = tile.gate + tile.gates;
-        int due = gate < gateEnd ? s.gates[gate].kBlock : s.kBlocks;
-        for (int first = 0; first < s.kBlocks; first += BLOCKS) {
-            awaitPhase(barriers.empty(ring.stage), ring.parity);
-            const u32 stage = stages + ring.stage * STAGE_BYTES;
-            for (int kb = first; kb < min(first + BLOCKS, s.kBlocks); kb++) {
-                if (kb >= due) {
-                    do {
-                        if (threadIdx.x % 32 == 0) awaitGate(s, t, gate);
-                        gate++;
-                        due = gate < gateEnd ? s.gates[gate].kBlock : s.kBlocks;
-                    } while (kb >= due);
-                    // The acquire above ordered ordinary loads; the bulk copies below are of another proxy, and by
-                    // whichever lane is elected.
-                    __syncwarp();
-                    asm volatile("fence.proxy.async.global;" ::: "memory");
-                }
-                if (isElected()) {
-                    load(stage + (kb - first) * BLOCK_BYTES, aMap, kb * K_BLOCK, tile.sourceRow, barriers.full(ring.stage));
                 }
             }
             ring.advance();
@@ -194,14 +133,6 @@ __device__ __forceinline__ void multiplyStep(float (&d)[ROW_GROUPS][4], const St
     for (int g = 0; g < ROW_GROUPS; g++) multiplyAdd(d[g], step.b, step.a[g][0], step.a[g][1]);
 }
 
-// By all lanes of a warp, which have read what they need of it. Release: pairs with the wait of the warps that fill it.
-__device__ __forceinline__ void giveBack(Barriers barriers, int stage) {
-    __syncwarp();
-    if (threadIdx.x % 32 == 0) {
-        asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barriers.empty(stage)) : "memory");
-    }
-}
-
 // The blocks of a stage, of which the first has been read, and the reads of the next stage's first one. A product waits
 // for the one before it, and the next block is read meanwhile.
 template <bool WHOLE>
@@ -246,24 +177,6 @@ __device__ __forceinline__ void multiply(
     if (left > 0) multiplyStage<false>(d, read, left, true, stages, barriers, ring, at);
 }
 
-// A thread has two rows of C in two columns, for every eight rows.
-__device__ __forceinline__ void store(
-    const float (&d)[ROW_GROUPS][4], const Tile& tile, const Places& at, void* c, u64 pitch, int n) {
-    const int lane = threadIdx.x % 32;
-#pragma unroll
-    for (int i = 0; i < ROW_GROUPS * 4; i++) {
-        const int row = at.row + i / 4 * 8 + lane % 4 * 2 + (i & 1);
-        const int col = tile.col + at.col + lane / 4 + (i & 2 ? 8 : 0);
-        if (row < tile.rows && col < n) {
-#if OUT_FP32
-            ((float*)c)[(tile.row + row) * pitch + col] = d[i / 4][i % 4];
-#else
-            ((u16*)c)[(tile.row + row) * pitch + col] = (u16)rounded(d[i / 4][i % 4], 0.0f);
-#endif
-        }
-    }
-}
-
 // For times of tiles: when the last warp has multiplied.
 __device__ __forceinline__ void syncMultiplying() { asm volatile("bar.sync 1, %0;" ::"n"(32 * WARPS) : "memory"); }
 
@@ -273,16 +186,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) gated_gemm(
     extern __shared__ __align__(1024) u8 shared[];
     const u32 stages = sharedAddress(shared);
     const Barriers barriers = {stages + STAGES * STAGE_BYTES};
-    if (threadIdx.x == 0) {
-        for (int i = 0; i < STAGES; i++) {
-            barrierInit(barriers.full(i), 1);
-            barrierInit(barriers.empty(i), WARPS);
-        }
-        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-    }
-    __syncthreads();
-    // By way of a shuffle, so that the compiler knows it to be the same in all threads of a warp.
-    const int warp = __shfl_sync(0xffffffff, threadIdx.x / 32, 0);
+    setUp(barriers, WARPS);
+    const int warp = warpNumber();
     if (warp < WARPS) {
         const Places at = placesOf(warp);
         Ring ring;
@@ -290,12 +195,12 @@ extern "C" __global__ void __launch_bounds__(THREADS) gated_gemm(
             if (threadIdx.x == 0) tileBegins(s, t);
             float d[ROW_GROUPS][4];
             multiply(s, d, stages, barriers, ring, at);
-            store(d, tileAt(s, t), at, c, cPitch, n);
+            store(d, tileAt(s, t), at.row, at.col, c, cPitch, n);
             if (s.busy != nullptr) syncMultiplying();
             if (threadIdx.x == 0) tileEnds(s, t);
         }
     } else if (warp == WARPS) {
-        bringB(s, &bMap, stages, barriers);
+        bringB(s, &bMap, (n + COLS - 1) / COLS, stages, barriers);
     } else if (warp == WARPS + 1) {
         bringA(s, aMaps, stages, barriers);
     } else if (blockIdx.x == 0) {

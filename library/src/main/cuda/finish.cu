@@ -1,5 +1,5 @@
-// Makes rows of a result out of sums: adds the parts of all ranks in rank order, applies an epilogue, and rounds
-// once. Given the same sums, the bits are those of Activations, RowNorm and RowConverter (a NaN's own bits excepted):
+// Makes rows of a result out of sums: adds the parts of all ranks in rank order, applies an epilogue, and rounds once.
+// Given the same sums, the bits are those of Activations, RowNorm, RowConverter and ScaledMatrix (a NaN's own excepted):
 // the same float64 steps in the same order. So it is compiled with -fmad=false, and a product and a sum are fused only
 // where the text says fma. On the Java side, in dev.weft.cuda.exec, DeviceEpilogue writes the same bytes of Finish.
 #include "schedule.cuh"
@@ -7,15 +7,18 @@
 constexpr int MOST_PARTS = 64;
 constexpr int COLS = 4; // neighbours in a row, of one thread: 16 bytes of fp32
 constexpr int ROWS = 2; // of one thread; with more, registers leave room for too few threads
-constexpr int NORM_THREADS = 128; // with COLS each, one for each of the sums of RowNorm.java
+constexpr int ROW_THREADS = 128; // of whole rows: with COLS each, one for each of the sums of RowNorm.java
 
 // As in dev.weft.tensor.DType.
-enum Type { FP32, FP16, BF16 };
+enum Type { FP32, FP16, BF16, E4M3, E5M2 };
+
+// As in dev.weft.tensor.ScaledMatrix.Scaling, and that of results that have no scales.
+enum Scaling { NO_SCALES, BY_ROW, BY_BLOCK };
 
 // As in dev.weft.op.exec.EpilogueSteps.Kind, from 1 on.
 enum Step { NONE, BIAS, RELU, GELU, GELU_TANH, SILU, SWIGLU, RESIDUAL, RMS_NORM, LAYER_NORM };
 
-// 2168 bytes. All pitches are bytes.
+// 2176 bytes. All pitches are bytes.
 struct Finish {
     Source parts[2][MOST_PARTS]; // sums, by product and rank
     const float* bias[2];        // by product
@@ -36,6 +39,8 @@ struct Finish {
     const float* normWeight; // null if rows are not normalized
     const float* normBias;   // null for the root mean square
     double epsilon;
+    int scaling; // of results of 8 bits, which have fp32 scales in front of their rows
+    int valuesAt; // bytes of such a row before its elements
 };
 
 // ---- Activations: max(x, -0) - |x| e^-a(|x|) G, as in Activations.java.
@@ -318,10 +323,10 @@ extern "C" __global__ void __launch_bounds__(256) finish(const __grid_constant__
     if (f.busy != nullptr && threadIdx.x == 0) atomicMax(&f.busy->end, nowNs());
 }
 
-// ---- Norms: the sums and formulas of RowNorm.java. A block has whole rows, and makes their values anew for each pass:
+// ---- Whole rows: norms, with the sums and formulas of RowNorm.java, and results of 8 bits with scales. A block has whole rows, and makes their values anew for each pass:
 // what they are made of is in a near cache by then, and only the thread that reads an element writes it.
 
-__device__ __forceinline__ Place ofRow(const Finish& f, u64 row, int col) {
+__device__ __forceinline__ Place placeIn(const Finish& f, u64 row, int col) {
     Place at;
     at.row = row;
     at.stride = 1;
@@ -334,10 +339,10 @@ __device__ __forceinline__ Place ofRow(const Finish& f, u64 row, int col) {
 // What the sums of all threads, of column 4 thread + j of each 512 columns, make together, by the number of columns. All
 // threads of the block get it, for each of their rows.
 __device__ __forceinline__ void means(const Finish& f, double (&sums)[ROWS][COLS], double (&to)[ROWS]) {
-    __shared__ double passed[NORM_THREADS / 2][ROWS * COLS];
+    __shared__ double passed[ROW_THREADS / 2][ROWS * COLS];
     __shared__ double found[ROWS];
     const int thread = (int)threadIdx.x;
-    for (int half = NORM_THREADS / 2; half > 0; half /= 2) {
+    for (int half = ROW_THREADS / 2; half > 0; half /= 2) {
         if (thread >= half && thread < 2 * half) {
 #pragma unroll
             for (int i = 0; i < ROWS * COLS; i++) passed[thread - half][i] = sums[i / COLS][i % COLS];
@@ -361,8 +366,8 @@ __device__ __forceinline__ void means(const Finish& f, double (&sums)[ROWS][COLS
     __syncthreads(); // or the next ones might be there first
 }
 
-__device__ __forceinline__ void storeNormalized(const Finish& f, const Place& at, const double (&mean)[ROWS],
-                                                const double (&scale)[ROWS], Values& values) {
+__device__ __forceinline__ void normalize(const Finish& f, const Place& at, const double (&mean)[ROWS],
+                                          const double (&scale)[ROWS], Values& values) {
     float weight[COLS] = {}, bias[COLS] = {};
     load(Source{f.normWeight, 0}, FP32, 0, at.col, at.count, at.vector, weight);
     if (f.normBias != nullptr) load(Source{f.normBias, 0}, FP32, 0, at.col, at.count, at.vector, bias);
@@ -372,43 +377,130 @@ __device__ __forceinline__ void storeNormalized(const Finish& f, const Place& at
         const double y = ((double)value - mean[i / COLS]) * scale[i / COLS] * (double)weight[i % COLS];
         value = (float)(f.normBias != nullptr ? y + (double)bias[i % COLS] : y);
     }
-    store(f, at, values);
 }
 
-// The first pass is for the mean, the second for the mean square; the root mean square has no first, and a mean of 0,
-// which changes no bit. The last one writes.
-__device__ __forceinline__ void normalizeRows(const Finish& f, u64 row) {
-    double mean[ROWS] = {}, scale[ROWS] = {};
-#pragma unroll 1
-    for (int pass = f.normBias != nullptr ? 0 : 1; pass < 3; pass++) {
-        double sums[ROWS][COLS] = {};
-#pragma unroll 1
-        for (int col = (int)threadIdx.x * COLS; col < f.cols; col += NORM_THREADS * COLS) {
-            const Place at = ofRow(f, row, col);
-            Values values = {};
-            apply(f, at, values);
-            if (pass == 2) {
-                storeNormalized(f, at, mean, scale, values);
-                continue;
-            }
+// The largest finite magnitudes of a thread's columns, and those before.
+__device__ __forceinline__ void takeLargest(const Values& values, int count, float (&largest)[ROWS]) {
 #pragma unroll
-            for (int i = 0; i < ROWS * COLS; i++) {
-                const double d = (double)values[i / COLS][i % COLS] - mean[i / COLS];
-                if (i % COLS < at.count) sums[i / COLS][i % COLS] += pass == 0 ? d : d * d;
-            }
-        }
-        if (pass == 0) means(f, sums, mean);
-        if (pass == 1) {
-            means(f, sums, scale);
+    for (int i = 0; i < ROWS * COLS; i++) {
+        const float magnitude = fabsf(values[i / COLS][i % COLS]);
+        if (i % COLS < count && magnitude > largest[i / COLS] && magnitude <= 0x1.fffffep127f) largest[i / COLS] = magnitude;
+    }
+}
+
+__device__ __forceinline__ void largestOfWarp(float (&largest)[ROWS]) {
 #pragma unroll
-            for (int i = 0; i < ROWS; i++) scale[i] = 1 / __dsqrt_rn(scale[i] + f.epsilon);
+    for (int i = 0; i < ROWS; i++) {
+#pragma unroll
+        for (int far = 16; far > 0; far /= 2) largest[i] = fmaxf(largest[i], __shfl_xor_sync(0xffffffff, largest[i], far));
+    }
+}
+
+__device__ __forceinline__ void largestOfBlock(float (&largest)[ROWS]) {
+    __shared__ float ofWarps[ROW_THREADS / 32][ROWS];
+    largestOfWarp(largest);
+    if (threadIdx.x % 32 == 0) {
+#pragma unroll
+        for (int i = 0; i < ROWS; i++) ofWarps[threadIdx.x / 32][i] = largest[i];
+    }
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < ROWS; i++) {
+#pragma unroll
+        for (int warp = 0; warp < ROW_THREADS / 32; warp++) largest[i] = fmaxf(largest[i], ofWarps[warp][i]);
+    }
+    __syncthreads(); // or the next ones might be there first
+}
+
+// As Fp8.java: to nearest, ties to even; what is too large becomes the largest finite value.
+__device__ __forceinline__ u32 narrowed(float value, int type) {
+    const int mantissa = type == E4M3 ? 3 : 2, bias = type == E4M3 ? 7 : 15;
+    const u32 bits = __float_as_uint(value), sign = bits >> 24 & 0x80, rest = bits & 0x7fffffff;
+    const float magnitude = __uint_as_float(rest);
+    if (magnitude != magnitude) return sign | 0x7f;
+    if (magnitude >= (type == E4M3 ? 448.0f : 57344.0f)) return sign | (type == E4M3 ? 0x7e : 0x7b);
+    if (rest < (u32)(128 - bias) << 23) {
+        // Multiples of the smallest value; scaling is exact, and a carry gives the first normal value.
+        return sign | (u32)__float2int_rn(magnitude * (type == E4M3 ? 0x1p9f : 0x1p16f));
+    }
+    const int shift = 23 - mantissa;
+    const u32 rounded = rest + (1 << (shift - 1)) - 1 + (rest >> shift & 1);
+    return sign | ((rounded >> shift) - (u32)((127 - bias) << mantissa));
+}
+
+// Elements of 8 bits, and from the first column of a row or of 128 their scale.
+__device__ __forceinline__ void storeScaled(const Finish& f, const Place& at, const float (&largest)[ROWS], const Values& values) {
+    const int group = f.scaling == BY_BLOCK ? at.col / 128 : 0;
+    const bool isFirst = f.scaling == BY_BLOCK ? at.col % 128 == 0 : at.col == 0;
+#pragma unroll
+    for (int i = 0; i < ROWS; i++) {
+        if (!exists(f, at, i)) continue;
+        u8* row = (u8*)f.target + (at.row + i * at.stride) * f.targetPitch;
+        const float scale =
+            largest[i] == 0 ? 1.0f : fmaxf(0x1p-126f, largest[i] / (f.targetType == E4M3 ? 448.0f : 57344.0f));
+        if (isFirst && at.count > 0) ((float*)row)[group] = scale;
+        u8* to = row + f.valuesAt + at.col;
+#pragma unroll
+        for (int j = 0; j < COLS; j++) {
+            if (j < at.count) to[j] = (u8)narrowed(values[i][j] / scale, f.targetType);
         }
     }
 }
 
+enum Pass { MEAN, SQUARES, LARGEST, STORE };
+
+// The root mean square needs no mean, and takes one of 0, which changes no bit.
+__device__ __forceinline__ void finishRows(const Finish& f, u64 row) {
+    double mean[ROWS] = {}, scale[ROWS] = {};
+    float ofRow[ROWS] = {};
+    const bool normalized = f.normWeight != nullptr;
+#pragma unroll 1
+    for (int pass = !normalized ? LARGEST : f.normBias != nullptr ? MEAN : SQUARES; pass <= STORE; pass++) {
+        if (pass == LARGEST && f.scaling != BY_ROW) continue;
+        double sums[ROWS][COLS] = {};
+        // All lanes of a warp, which have 128 columns together, or none.
+#pragma unroll 1
+        for (int col = (int)threadIdx.x * COLS; (col & ~127) < f.cols; col += ROW_THREADS * COLS) {
+            const Place at = placeIn(f, row, col);
+            Values values = {};
+            apply(f, at, values);
+            if (pass <= SQUARES) {
+#pragma unroll
+                for (int i = 0; i < ROWS * COLS; i++) {
+                    const double d = (double)values[i / COLS][i % COLS] - mean[i / COLS];
+                    if (i % COLS < at.count) sums[i / COLS][i % COLS] += pass == MEAN ? d : d * d;
+                }
+                continue;
+            }
+            if (normalized) normalize(f, at, mean, scale, values);
+            if (pass == LARGEST) {
+                takeLargest(values, at.count, ofRow);
+            } else if (f.scaling == NO_SCALES) {
+                store(f, at, values);
+            } else {
+                float largest[ROWS];
+#pragma unroll
+                for (int i = 0; i < ROWS; i++) largest[i] = ofRow[i];
+                if (f.scaling == BY_BLOCK) {
+                    takeLargest(values, at.count, largest);
+                    largestOfWarp(largest);
+                }
+                storeScaled(f, at, largest, values);
+            }
+        }
+        if (pass == MEAN) means(f, sums, mean);
+        if (pass == SQUARES) {
+            means(f, sums, scale);
+#pragma unroll
+            for (int i = 0; i < ROWS; i++) scale[i] = 1 / __dsqrt_rn(scale[i] + f.epsilon);
+        }
+        if (pass == LARGEST) largestOfBlock(ofRow);
+    }
+}
+
 // Launch: 128 threads, grid (1, rows / 2), rounded up; more rows stride over the grid.
-extern "C" __global__ void __launch_bounds__(NORM_THREADS) finish_norm(const __grid_constant__ Finish f) {
+extern "C" __global__ void __launch_bounds__(ROW_THREADS) finish_rows(const __grid_constant__ Finish f) {
     if (f.busy != nullptr && threadIdx.x == 0 && blockIdx.y == 0) f.busy->begin = nowNs();
-    for (u64 row = blockIdx.y * (u64)ROWS; row < (u64)f.rows; row += gridDim.y * (u64)ROWS) normalizeRows(f, row);
+    for (u64 row = blockIdx.y * (u64)ROWS; row < (u64)f.rows; row += gridDim.y * (u64)ROWS) finishRows(f, row);
     if (f.busy != nullptr && threadIdx.x == 0) atomicMax(&f.busy->end, nowNs());
 }

@@ -106,9 +106,14 @@ class DocumentedCodeTest {
                     Map.entry(
                             "gpu 4",
                             "CudaAllGatherMatmul op; DeviceMatrix shard; GpuStream stream;"),
+                    Map.entry("gpu 5", "Gpu gpu; CudaAllGatherMatmul op; GpuStream stream;"),
                     Map.entry(
                             "quantized",
                             "Fabric fabric; Shards shards; Matrix rows; Arena arena; long k;"),
+                    Map.entry(
+                            "quantized 2",
+                            "Fabric fabric; Gpu gpu; Shards shards; QuantizedMatrix b;"
+                                    + " DeviceMatrix rows;"),
                     Map.entry(
                             "service",
                             "int ranks, tokens; Fabric fabric; Object weights; Queue queue;"

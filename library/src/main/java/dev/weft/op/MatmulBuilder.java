@@ -158,7 +158,7 @@ public abstract class MatmulBuilder<M, B extends MatmulBuilder<M, B>> {
     /**
      * Products of 8 bits: a result is a matrix of rows with their scales in front, which {@link
      * ScaledMatrix#inRows} reads and the next operator takes as {@code scaledA}. Each row is
-     * quantized once it is whole, as {@link ScaledMatrix#rowsOf} would. On CPUs.
+     * quantized once it is whole, as {@link ScaledMatrix#rowsOf} would.
      *
      * @param dtype e4m3 or e5m2
      * @param scaling by row, or by block
@@ -190,7 +190,7 @@ public abstract class MatmulBuilder<M, B extends MatmulBuilder<M, B>> {
 
     /** Whether sums are more than just rounded. */
     protected final boolean hasEpilogue() {
-        return !epilogue.isNone();
+        return !epilogue.isNone() || outScaling != null;
     }
 
     /** The given steps, if they fit the right-hand sides. */
@@ -325,14 +325,5 @@ public abstract class MatmulBuilder<M, B extends MatmulBuilder<M, B>> {
     /** The columns of the result for {@code n} columns of B: bytes, if its rows have scales. */
     final long resultCols(long n) {
         return outScaling == null ? n : ScaledMatrix.rowBytes(n, outScaling);
-    }
-
-    /** Refuses products with scales. */
-    protected final void requireNoScaledOutput() {
-        if (outScaling != null) {
-            throw new IllegalArgumentException(
-                    "products of %s on a GPU: expected fp32, fp16 or bf16"
-                            .formatted(outType.label()));
-        }
     }
 }

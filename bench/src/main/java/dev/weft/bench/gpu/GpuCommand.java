@@ -44,9 +44,10 @@ import picocli.CommandLine.Option;
             "Items: overlap (gather and product at once, peers in host memory), fp8 (the same with",
             "operands of 8 bits), shared (ranks that share the GPU), calls (1000 calls with changing",
             "inputs), queue (calls two deep), rows (calls of fewer rows than the operator has room",
-            "for), host (what a call costs the host), helion (the Helion example's call beside the",
-            "operator), sums (products that are summed over ranks, peers in host memory),",
-            "shared-sums (the same of ranks that share the GPU).",
+            "for), host (what a call costs the host), blocks (few rows with B in blocks of 8 and 4",
+            "bits), helion (the Helion example's call beside the operator), sums (products that are",
+            "summed over ranks, peers in host memory), shared-sums (the same of ranks that share the",
+            "GPU), norm (all-reduce, residual and norm of ranks that share the GPU).",
             "",
             "Exit codes: 0 measured and verified, 1 failed or a wrong product, 2 wrong usage, or"
                     + " no",
@@ -59,15 +60,15 @@ public final class GpuCommand extends DeviceBench {
     private static final int MAX_ITERATIONS = 100_000;
     private static final int QUICK_ROWS = 3;
     private static final List<String> WITH_PYTORCH =
-            List.of(GpuOverlapCase.OVERLAP, GpuSharedCase.ITEM);
+            List.of(GpuOverlapCase.OVERLAP, GpuSharedCase.ITEM, GpuNormCase.ITEM);
 
     @Option(
             names = "--only",
             paramLabel = "ITEMS",
             split = ",",
             description =
-                    "Only these, separated by commas: overlap, fp8, shared, calls, queue, rows, host, helion, sums,"
-                            + " shared-sums.")
+                    "Only these, separated by commas: overlap, fp8, shared, calls, queue, rows, host, blocks, helion, sums,"
+                            + " shared-sums, norm.")
     List<String> only;
 
     @Option(
@@ -106,9 +107,11 @@ public final class GpuCommand extends DeviceBench {
         all.put(GpuQueueCase.ITEM, GpuQueueCase::run);
         all.put(GpuRowsCase.ITEM, GpuRowsCase::run);
         all.put(GpuHostCase.ITEM, GpuHostCase::run);
+        all.put(GpuBlocksCase.ITEM, GpuBlocksCase::run);
         all.put(GpuHelionCase.ITEM, GpuHelionCase::run);
         all.put(GpuSumsCase.ITEM, GpuSumsCase::run);
         all.put(GpuSharedSumsCase.ITEM, GpuSharedSumsCase::run);
+        all.put(GpuNormCase.ITEM, GpuNormCase::run);
         return all;
     }
 

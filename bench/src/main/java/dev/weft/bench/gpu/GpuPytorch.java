@@ -25,6 +25,7 @@ final class GpuPytorch implements AutoCloseable {
     static final String PIPELINED = "pytorchPipelined";
     static final String GRAPH = "pytorchGraph";
     static final String FUSED = "pytorchFused";
+    static final String UNFUSED = "pytorchUnfused";
 
     private static final String PROGRAM = "gpu_peer.py";
 
@@ -61,6 +62,16 @@ final class GpuPytorch implements AutoCloseable {
     /** Ranks that share the GPU, with its own fused operator, bf16; false if it refuses. */
     boolean openFused(int ranks, long m, long k, long n) throws IOException, InterruptedException {
         return does("fused %d %d %d %d".formatted(ranks, m, k, n));
+    }
+
+    /** An all-reduce and a norm of ranks on one GPU, bf16; false if it refuses. */
+    boolean openNorm(int ranks, long m, long k, long n) throws IOException, InterruptedException {
+        return does("norm %d %d %d %d".formatted(ranks, m, k, n));
+    }
+
+    /** The wall time of one step of {@link #openNorm}. */
+    long takeNormNs() throws IOException, InterruptedException {
+        return takeNs("n");
     }
 
     /** What was opened has no memory from now on. */

@@ -3,6 +3,7 @@ package dev.weft.bench.gpu;
 import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.op.CudaAllGatherMatmul;
 import dev.weft.cuda.op.CudaMatmulReduce;
+import dev.weft.op.Epilogue;
 import dev.weft.plan.Reduction;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
@@ -97,11 +98,17 @@ final class GpuSumsData extends GpuData {
 
     /** What one rank makes of some columns of A and rows of B, called. */
     CudaAllGatherMatmul alone(long from, long to, DType out) {
+        return operatorOf(from, to, out, Epilogue.none());
+    }
+
+    /** Likewise with an epilogue. */
+    CudaAllGatherMatmul operatorOf(long from, long to, DType out, Epilogue epilogue) {
         CudaAllGatherMatmul alone =
                 CudaAllGatherMatmul.withHostPeers(bench.gpu(), 0)
                         .a(Shards.of(a().rows()), a().dtype())
                         .b(b().rows(from, to - from), false)
                         .output(out)
+                        .epilogue(epilogue)
                         .deadline(GpuBench.DEADLINE)
                         .prepare();
         alone.call(columns(from, to));

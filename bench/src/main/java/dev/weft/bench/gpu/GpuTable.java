@@ -37,68 +37,89 @@ final class GpuTable implements Consumer<BenchRow> {
      * shown with so many decimals.
      */
     private static final Map<String, List<Column>> COLUMNS =
-            Map.of(
-                    GpuOverlapCase.OVERLAP,
-                    columns(
-                            "row 4 .0 row | W 3 .0 ranks | "
-                                    + SHAPE
-                                    + "out 6 type x | "
-                                    + OVERLAP
-                                    + "with cublas 13 time pipelinedCublas"
-                                    + " | PyTorch: mm 13 time pytorchProduct"
-                                    + " | sequential 13 time pytorchSequential"
-                                    + " | pipelined 13 time pytorchPipelined"
-                                    + " | faster 7 yes fasterThanPytorch"),
-                    GpuOverlapCase.FP8,
-                    columns(
-                            "W 4 .0 ranks | "
-                                    + SHAPE
-                                    + "scales 7 scales byBlock | "
-                                    + OVERLAP
-                                    + "bf16 14 time pipelinedBf16 | over bf16 10 .3 overBf16"),
-                    GpuSharedCase.ITEM,
-                    columns(
-                            "W 4 .0 ranks | cublas 13 time cublas | W x cublas 12 .1 productsUs"
-                                    + " | auto 14 time auto | over 7 .3 autoOverProducts"
-                                    + " | needed 7 .1 needed | mesh-pull 14 time meshPull"
-                                    + " | over 7 .3 meshPullOverProducts | ring 14 time ring"
-                                    + " | over 7 .3 ringOverProducts"
-                                    + " | PyTorch fused 15 time pytorchFused"),
-                    GpuCallsCase.GATHER.item(),
-                    columns("calls 6 .0 calls | right 6 .0 passed | per call 13 time call"),
-                    GpuQueueCase.ITEM,
-                    columns(
-                            "N 7 .0 n | awaited 14 time awaited | queued 14 time queued"
-                                    + " | gain 7 .3 gain"),
-                    GpuRowsCase.ITEM,
-                    columns(
-                            "rows 6 .0 rows | exact 14 time exact | prepared 14 time prepared"
-                                    + " | speed 7 .3 speed | needed 7 .2 needed"
-                                    + " | changed 14 time changed | speed 7 .3 changedSpeed"),
-                    GpuHostCase.ITEM,
-                    columns(
-                            "queued 14 time queued | A copied 14 time copied"
-                                    + " | replayed 14 time replayed | gain 7 .2 gain"),
-                    GpuHelionCase.ITEM,
-                    columns(
-                            "W 4 .0 ranks | operator 14 time operator | helion 14 time helion"
-                                    + " | speed 7 .3 speed | needed 7 .2 needed"
-                                    + " | as example 14 time example | speed 7 .3 exampleSpeed"),
-                    GpuSumsCase.ITEM,
-                    columns(
-                            "W 4 .0 ranks | "
-                                    + SHAPE
-                                    + "product 14 time product | in 14 time in | out 14 time out"
-                                    + " | in and out 14 time moves | pipelined 14 time pipelined"
-                                    + " | of limit 9 .3 ofLimit | needed 7 .2 needed"
-                                    + " | of both 8 .3 ofBothWays"),
-                    GpuSharedSumsCase.ITEM,
-                    columns(
-                            "W 4 .0 ranks | W products 14 time products | copies 14 time copies"
-                                    + " | reduce-scatter 16 time scatter"
-                                    + " | over 7 .3 scatterOverProducts"
-                                    + " | all-reduce 16 time all | over 7 .3 allOverProducts"
-                                    + " | over both 10 .3 allOverBound | needed 7 .1 needed"));
+            Map.ofEntries(
+                    Map.entry(
+                            GpuOverlapCase.OVERLAP,
+                            columns(
+                                    "row 4 .0 row | W 3 .0 ranks | "
+                                            + SHAPE
+                                            + "out 6 type x | "
+                                            + OVERLAP
+                                            + "with cublas 13 time pipelinedCublas"
+                                            + " | PyTorch: mm 13 time pytorchProduct"
+                                            + " | sequential 13 time pytorchSequential"
+                                            + " | pipelined 13 time pytorchPipelined"
+                                            + " | faster 7 yes fasterThanPytorch")),
+                    Map.entry(
+                            GpuOverlapCase.FP8,
+                            columns(
+                                    "W 4 .0 ranks | "
+                                            + SHAPE
+                                            + "scales 7 scales byBlock | "
+                                            + OVERLAP
+                                            + "bf16 14 time pipelinedBf16 | over bf16 10 .3 overBf16")),
+                    Map.entry(
+                            GpuSharedCase.ITEM,
+                            columns(
+                                    "W 4 .0 ranks | cublas 13 time cublas | W x cublas 12 .1 productsUs"
+                                            + " | auto 14 time auto | over 7 .3 autoOverProducts"
+                                            + " | needed 7 .1 needed | mesh-pull 14 time meshPull"
+                                            + " | over 7 .3 meshPullOverProducts | ring 14 time ring"
+                                            + " | over 7 .3 ringOverProducts"
+                                            + " | PyTorch fused 15 time pytorchFused")),
+                    Map.entry(
+                            GpuCallsCase.GATHER.item(),
+                            columns(
+                                    "calls 6 .0 calls | right 6 .0 passed | per call 13 time call")),
+                    Map.entry(
+                            GpuQueueCase.ITEM,
+                            columns(
+                                    "N 7 .0 n | awaited 14 time awaited | queued 14 time queued"
+                                            + " | gain 7 .3 gain")),
+                    Map.entry(
+                            GpuRowsCase.ITEM,
+                            columns(
+                                    "rows 6 .0 rows | exact 14 time exact | prepared 14 time prepared"
+                                            + " | speed 7 .3 speed | needed 7 .2 needed"
+                                            + " | changed 14 time changed | speed 7 .3 changedSpeed")),
+                    Map.entry(
+                            GpuHostCase.ITEM,
+                            columns(
+                                    "queued 14 time queued | A copied 14 time copied"
+                                            + " | replayed 14 time replayed | gain 7 .2 gain")),
+                    Map.entry(
+                            GpuBlocksCase.ITEM,
+                            columns(
+                                    "cublas bf16 14 time cublas | blocks 14 time blocks | speed 7 .3 speed"
+                                            + " | of memory 10 .3 ofMemory | Marlin 8 .1 marlinUs")),
+                    Map.entry(
+                            GpuHelionCase.ITEM,
+                            columns(
+                                    "W 4 .0 ranks | operator 14 time operator | helion 14 time helion"
+                                            + " | speed 7 .3 speed | needed 7 .2 needed"
+                                            + " | as example 14 time example | speed 7 .3 exampleSpeed")),
+                    Map.entry(
+                            GpuSumsCase.ITEM,
+                            columns(
+                                    "W 4 .0 ranks | "
+                                            + SHAPE
+                                            + "product 14 time product | in 14 time in | out 14 time out"
+                                            + " | in and out 14 time moves | pipelined 14 time pipelined"
+                                            + " | of limit 9 .3 ofLimit | needed 7 .2 needed"
+                                            + " | of both 8 .3 ofBothWays")),
+                    Map.entry(
+                            GpuNormCase.ITEM,
+                            columns(
+                                    "W 4 .0 ranks | M 7 .0 m | fused 14 time fused"
+                                            + " | PyTorch 14 time pytorchUnfused | speed 7 .3 speed")),
+                    Map.entry(
+                            GpuSharedSumsCase.ITEM,
+                            columns(
+                                    "W 4 .0 ranks | W products 14 time products | copies 14 time copies"
+                                            + " | reduce-scatter 16 time scatter"
+                                            + " | over 7 .3 scatterOverProducts"
+                                            + " | all-reduce 16 time all | over 7 .3 allOverProducts"
+                                            + " | over both 10 .3 allOverBound | needed 7 .1 needed")));
 
     /** One column as {@link #COLUMNS} describe it. */
     private record Column(String head, int width, String what, String name) {

@@ -5,9 +5,13 @@ import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.GpuStream;
 import dev.weft.cuda.kernel.DeviceEpilogue;
 import dev.weft.cuda.kernel.GatedProduct;
+import dev.weft.cuda.kernel.PackedBlocks;
 import dev.weft.cuda.kernel.ScaledB;
+import dev.weft.ffi.CudaMemory;
+import dev.weft.tensor.BlockType;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
+import dev.weft.tensor.QuantizedMatrix;
 import dev.weft.tensor.ScaledMatrix;
 import dev.weft.tensor.ScaledMatrix.Scaling;
 import java.lang.foreign.Arena;
@@ -35,39 +39,56 @@ public final class DeviceOperands implements AutoCloseable {
     private long rows;
 
     private final Map<Integer, GatedProduct.Scales> scales = new HashMap<>();
+    private final Map<Integer, BlockType> blocks = new HashMap<>();
 
     /**
-     * One B, on the host, with scales or without, on the device, or the first of other operands:
-     * one of the four is not null.
+     * One B, on the host, with scales, in blocks or plain, on the device, or the first of other
+     * operands: one of the five is not null.
      */
     public record B(
             Matrix host,
             ScaledMatrix scaled,
+            QuantizedMatrix quantized,
             DeviceMatrix device,
             DeviceOperands loaded,
             boolean transposed) {
 
         public B(Matrix host, boolean transposed) {
-            this(host, null, null, null, transposed);
+            this(host, null, null, null, null, transposed);
         }
 
         public B(ScaledMatrix scaled, boolean transposed) {
-            this(null, scaled, null, null, transposed);
+            this(null, scaled, null, null, null, transposed);
+        }
+
+        public B(QuantizedMatrix quantized) {
+            this(null, null, quantized, null, null, true);
         }
 
         public B(DeviceMatrix device, boolean transposed) {
-            this(null, null, device, null, transposed);
+            this(null, null, null, device, null, transposed);
         }
 
         public B(DeviceOperands loaded, boolean transposed) {
-            this(null, null, null, loaded, transposed);
+            this(null, null, null, null, loaded, transposed);
         }
 
+        /** That of the values, if it is in blocks. */
         public DType dtype() {
             if (scaled != null) {
                 return scaled.values().dtype();
             }
+            if (quantized != null) {
+                return DType.FP32;
+            }
             return host == null ? onDevice().dtype() : host.dtype();
+        }
+
+        /** Null if it is not in blocks. */
+        public BlockType blocks() {
+            return loaded == null
+                    ? quantized == null ? null : quantized.type()
+                    : loaded.blocks.get(0);
         }
 
         private DeviceMatrix onDevice() {
@@ -94,9 +115,12 @@ public final class DeviceOperands implements AutoCloseable {
     public void addB(B b, Scaling scaling, boolean copies, GpuStream stream) {
         if (b.loaded() != null) {
             scales.put(bs.size(), b.loaded().scales(0));
+            blocks.put(bs.size(), b.blocks());
             bs.add(b.loaded().b(0));
         } else if (b.scaled() != null) {
             addScaled(b, scaling, stream);
+        } else if (b.quantized() != null) {
+            addBlocks(b.quantized());
         } else if (b.host() != null) {
             bs.add(matrix(b.dtype(), b.host().rows(), b.host().cols(), stream));
             bs.getLast().upload(b.host(), stream);
@@ -124,6 +148,23 @@ public final class DeviceOperands implements AutoCloseable {
         }
     }
 
+    /**
+     * The matrix tells where they are and what their values' shape is; nobody reads such values.
+     */
+    private void addBlocks(QuantizedMatrix b) {
+        owned.add(DeviceBuffer.allocate(PackedBlocks.bytes(b.type(), b.rows(), b.cols())));
+        blocks.put(bs.size(), b.type());
+        long address = owned.getLast().address();
+        bs.add(new DeviceMatrix(address, DType.FP32, b.rows(), b.cols(), b.cols()));
+        upload(b, bs.getLast());
+    }
+
+    private static void upload(QuantizedMatrix from, DeviceMatrix to) {
+        try (Arena staging = Arena.ofConfined()) {
+            CudaMemory.copyToDevice(to.address(), PackedBlocks.pack(from, staging));
+        }
+    }
+
     private void upload(ScaledB from, int index, GpuStream stream) {
         bs.get(index).upload(from.values(), stream);
         Matrix ofB = from.scales();
@@ -142,6 +183,8 @@ public final class DeviceOperands implements AutoCloseable {
             try (Arena staging = Arena.ofConfined()) {
                 upload(ScaledB.of(b.scaled(), b.transposed(), scaling, staging), 0, stream);
             }
+        } else if (b.quantized() != null) {
+            upload(b.quantized(), b(0));
         } else if (b.host() != null) {
             b(0).upload(b.host(), stream);
         } else {
@@ -171,7 +214,8 @@ public final class DeviceOperands implements AutoCloseable {
             DeviceMatrix result =
                     outType == DType.FP32
                             ? sums
-                            : matrix(outType, sums.rows(), sums.cols(), stream);
+                            : matrix(
+                                    outType, sums.rows(), epilogue.resultCols(sums.cols()), stream);
             results.add(result);
             finished.add(epilogue.rows(i, List.of(sums), second(products), result, 0));
         }

@@ -190,6 +190,9 @@ public final class GatherRun implements DeviceRun {
     @Override
     public void capture(int call, GpuStream stream) {
         ((CopyStreams) used.parts.copies).captureNext();
+        if (used.parts.list.lanes().isEmpty()) {
+            return;
+        }
         CudaMemory.fill32Async(
                 buffers.flags(), call - 1, Math.max(1, buffers.flagCount()), stream.handle());
     }

@@ -15,6 +15,8 @@ import dev.weft.op.exec.EpilogueSteps;
 import dev.weft.op.exec.EpilogueSteps.Kind;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
+import dev.weft.tensor.ScaledMatrix;
+import dev.weft.tensor.ScaledMatrix.Scaling;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
@@ -39,8 +41,8 @@ public final class DeviceEpilogue implements AutoCloseable {
 
     private static final int THREAD_ROWS = 2;
 
-    /** Of the block that normalizes the rows of one thread. */
-    private static final int NORM_THREADS = 128;
+    /** Of the block that finishes whole rows. */
+    private static final int ROW_THREADS = 128;
 
     // Of the kernel's structure Finish.
     private static final int SOURCE_BYTES = 16;
@@ -53,7 +55,8 @@ public final class DeviceEpilogue implements AutoCloseable {
     private static final long VECTOR_AT = NUMBERS_AT + 28;
     private static final long BUSY_AT = NUMBERS_AT + 40;
     private static final long NORM_AT = BUSY_AT + 8;
-    private static final long FINISH_BYTES = NORM_AT + 24;
+    private static final long SCALING_AT = NORM_AT + 24;
+    private static final long FINISH_BYTES = SCALING_AT + 8;
     private static final long PERIOD_BYTES = 16;
 
     private final EpilogueSteps steps;
@@ -80,7 +83,7 @@ public final class DeviceEpilogue implements AutoCloseable {
                 KernelCache.function(
                         gpu,
                         KernelVariants.finish(gpu.architecture()),
-                        steps.norm() == null ? "finish" : "finish_norm");
+                        steps.takesWholeRows() ? "finish_rows" : "finish");
         List<float[]> copied = new ArrayList<>(steps.biases());
         if (steps.norm() != null) {
             copied.add(steps.norm().weight());
@@ -127,6 +130,11 @@ public final class DeviceEpilogue implements AutoCloseable {
             case null -> "null";
             default -> residual.toString();
         };
+    }
+
+    /** The columns of results that have {@code n} elements in a row. */
+    public long resultCols(long n) {
+        return steps.resultCols(n);
     }
 
     /**
@@ -187,7 +195,8 @@ public final class DeviceEpilogue implements AutoCloseable {
         public void set(
                 List<DeviceMatrix> parts, List<DeviceMatrix> seconds, DeviceMatrix to, long first) {
             check(parts, seconds, to);
-            checkWholeRows(to);
+            long cols = parts.getFirst().cols();
+            checkWholeRows(parts.getFirst());
             this.target = to;
             this.firstRow = first;
             List<DeviceMatrix> all = new ArrayList<>(parts);
@@ -206,7 +215,7 @@ public final class DeviceEpilogue implements AutoCloseable {
                 parts.size(),
                 seconds.isEmpty() ? 1 : 2,
                 Math.toIntExact(target.rows()),
-                Math.toIntExact(target.cols()),
+                Math.toIntExact(cols),
                 encoded,
                 0,
                 target.dtype().ordinal(),
@@ -215,6 +224,12 @@ public final class DeviceEpilogue implements AutoCloseable {
                 parts.getFirst().dtype().ordinal()
             };
             MemorySegment.copy(numbers, 0, arguments, JAVA_INT, NUMBERS_AT, numbers.length);
+            if (steps.scaled() != null) {
+                Scaling scaling = steps.scaled().scaling();
+                arguments.set(JAVA_INT, SCALING_AT, scaling.ordinal());
+                int at = Math.toIntExact(ScaledMatrix.valuesAt(cols, scaling));
+                arguments.set(JAVA_INT, SCALING_AT + 4, at);
+            }
         }
 
         private static DeviceBuffer zeroes() {
@@ -251,18 +266,18 @@ public final class DeviceEpilogue implements AutoCloseable {
             }
         }
 
-        private void checkWholeRows(DeviceMatrix target) {
-            if (steps.norm() != null && target.cols() != steps.norm().weight().length) {
+        private void checkWholeRows(DeviceMatrix sums) {
+            if (steps.norm() != null && sums.cols() != steps.norm().weight().length) {
                 throw steps.wrongShape(
-                        "rows of %s to normalize".formatted(target.describe()),
+                        "rows of %s to normalize".formatted(sums.describe()),
                         "%d columns".formatted(steps.norm().weight().length));
             }
         }
 
-        private static boolean isPartOf(DeviceMatrix target, DeviceMatrix part) {
+        private boolean isPartOf(DeviceMatrix target, DeviceMatrix part) {
             return (part.dtype() == DType.FP32 || part.dtype() == DType.BF16)
                     && part.rows() == target.rows()
-                    && part.cols() == target.cols();
+                    && steps.resultCols(part.cols()) == target.cols();
         }
 
         /** Whether four elements are one load, at every fourth column of every row. */
@@ -292,14 +307,14 @@ public final class DeviceEpilogue implements AutoCloseable {
                 boolean vector = aligned && isAligned(residual);
                 arguments.set(JAVA_INT, VECTOR_AT, vector ? 1 : 0);
             }
-            boolean wholeRows = steps.norm() != null;
+            boolean wholeRows = steps.takesWholeRows();
             long units = Math.ceilDiv(target.cols(), THREAD_COLS);
             long blockRows = (wholeRows ? 1 : THREADS >> laneBits) * (long) THREAD_ROWS;
             CudaModules.launch(
                     function,
                     wholeRows ? 1 : Math.toIntExact(Math.ceilDiv(units, 1L << laneBits)),
                     (int) Math.min(MOST_GRID_ROWS, Math.ceilDiv(target.rows(), blockRows)),
-                    wholeRows ? NORM_THREADS : THREADS,
+                    wholeRows ? ROW_THREADS : THREADS,
                     0,
                     stream.handle(),
                     pointers,

@@ -4,6 +4,7 @@ import dev.weft.cuda.Gpu;
 import dev.weft.cuda.kernel.KernelFamily.Tiling;
 import dev.weft.ffi.CudaModules;
 import dev.weft.plan.Shards;
+import dev.weft.tensor.BlockType;
 import dev.weft.tensor.DType;
 
 /**
@@ -65,6 +66,32 @@ public record GatedKernel(
         KernelKey key = KernelVariants.fp8Gemm(b, out, cluster);
         return load(
                 gpu, KernelFamily.FP8, KernelFamily.FP8.tiling(null), key, cluster, blocks, share);
+    }
+
+    /**
+     * One for a B in blocks.
+     *
+     * @param rows of C; more than a tile has are multiplied by several
+     */
+    public static GatedKernel ofBlocks(
+            Gpu gpu, BlockType b, DType in, DType out, long rows, int blocks, int share) {
+        if (!hasFewRows(gpu)) {
+            throw new IllegalArgumentException(
+                    "B of %s on %s with kernel %s: expected compute capability 9.0 and no other kernel in -D%s"
+                            .formatted(
+                                    b.label(),
+                                    gpu,
+                                    KernelFamily.of(gpu).label(),
+                                    KernelFamily.PROPERTY));
+        }
+        KernelFamily family = KernelFamily.of(b);
+        Tiling tiling =
+                family.tilings.stream()
+                        .filter(one -> rows <= one.rows())
+                        .findFirst()
+                        .orElse(family.tilings.getLast());
+        KernelKey key = family.key(gpu, tiling, operands(in, out, true), 1);
+        return load(gpu, family, tiling, key, 1, blocks, share);
     }
 
     /** One that continues sums and counts its tiles; the parameters are those of {@link #load}. */
@@ -237,7 +264,8 @@ public record GatedKernel(
                             cluster);
         }
         int each = sharedBytes + KernelFamily.RESERVED_SHARED_BYTES;
-        int blocks = Math.clamp(gpu.sharedBytesPerMultiprocessor() / each, 1, family.mostBlocks);
+        int most = family.mostBlocks(tiling);
+        int blocks = Math.clamp(gpu.sharedBytesPerMultiprocessor() / each, 1, most);
         return gpu.multiprocessors() * blocks;
     }
 
@@ -248,9 +276,7 @@ public record GatedKernel(
 
     /** The most rows whose tiles are all multiplied at once, so that B is read once. */
     public int rowsTogether() {
-        return family == KernelFamily.FEW_ROWS
-                ? KernelFamily.MOST_FEW_ROWS
-                : tiling.rows() * cluster;
+        return family.suitsFewRows() ? KernelFamily.MOST_FEW_ROWS : tiling.rows() * cluster;
     }
 
     public TileShape shape() {

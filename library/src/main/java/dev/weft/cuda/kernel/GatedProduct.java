@@ -266,7 +266,10 @@ public final class GatedProduct implements DeviceProduct {
     /** B in slabs of some columns of C, whichever way it lies. */
     private void writeMapOfB(Operands operands, Scales scales) {
         MemorySegment map = arguments.asSlice(128, CudaModules.TENSOR_MAP_BYTES);
-        if (kernel.family() == KernelFamily.FEW_ROWS) {
+        if (kernel.family().blocks != null) {
+            // No map: what PackedBlocks packed.
+            arguments.set(JAVA_LONG, 128, operands.b().address());
+        } else if (kernel.family() == KernelFamily.FEW_ROWS) {
             int cols = kernel.tiling().width();
             boolean transposed = operands.transposed();
             int boxCols = transposed ? TileShape.K_BLOCK : cols;

@@ -2,6 +2,7 @@ package dev.weft.cuda.kernel;
 
 import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.Gpu;
+import dev.weft.tensor.BlockType;
 import dev.weft.tensor.DType;
 import java.util.List;
 import java.util.Locale;
@@ -36,6 +37,12 @@ public enum KernelFamily {
             new Tiling(8, 64, 128, 4, 6),
             new Tiling(32, 32, 256, 4, 6),
             new Tiling(32, 64, 128, 4, 4)),
+    /** Rows of 16 bits and a B in blocks: tensor copies and warp products. */
+    Q8_0(BlockType.Q8_0, new Tiling(8, 64, 512, 16, 4), new Tiling(32, 64, 512, 16, 3)),
+    /** Likewise. */
+    Q4_0(BlockType.Q4_0, new Tiling(8, 64, 512, 8, 4), new Tiling(32, 64, 256, 8, 4)),
+    /** Likewise. */
+    Q4_K(BlockType.Q4_K, new Tiling(8, 64, 512, 8, 3), new Tiling(32, 64, 256, 8, 4)),
     /** Tensor copies and warpgroup products for operands of 8 bits with scales. */
     FP8(
             KernelVariants.FP8_GEMM,
@@ -65,6 +72,8 @@ public enum KernelFamily {
     /** Beside those that multiply: they bring A and B, and watch flags. */
     private static final int OTHER_WARPS_OF_FEW_ROWS = 3;
 
+    private static final int BARRIER_BYTES = 1024;
+
     /** The most that are multiplied together, by several rows of tiles. */
     static final int MOST_FEW_ROWS = 128;
 
@@ -93,6 +102,10 @@ public enum KernelFamily {
     }
 
     final String source;
+
+    /** Of B; null if it has none. */
+    final BlockType blocks;
+
     private final int threads;
 
     /** Of the first tiling. */
@@ -101,7 +114,7 @@ public enum KernelFamily {
     private final int otherBytes;
 
     /** Thread blocks that its registers let one multiprocessor hold. */
-    final int mostBlocks;
+    private final int mostBlocks;
 
     final int rows;
 
@@ -115,7 +128,23 @@ public enum KernelFamily {
             int otherBytes,
             int mostBlocks,
             Tiling... tilings) {
+        this(source, null, threads, stageBytes, otherBytes, mostBlocks, tilings);
+    }
+
+    KernelFamily(BlockType blocks, Tiling... tilings) {
+        this(KernelVariants.BLOCKS_GEMM, blocks, 0, 0, BARRIER_BYTES, 2, tilings);
+    }
+
+    KernelFamily(
+            String source,
+            BlockType blocks,
+            int threads,
+            int stageBytes,
+            int otherBytes,
+            int mostBlocks,
+            Tiling... tilings) {
         this.source = source;
+        this.blocks = blocks;
         this.threads = threads;
         this.stageBytes = stageBytes;
         this.otherBytes = otherBytes;
@@ -222,23 +251,44 @@ public enum KernelFamily {
         return rows <= MOST_FEW_ROWS && Short.BYTES * k * columns <= STAYS_IN_L2 ? largest : null;
     }
 
+    /** The family for a B in blocks. */
+    static KernelFamily of(BlockType blocks) {
+        return Stream.of(values())
+                .filter(family -> family.blocks == blocks)
+                .findFirst()
+                .orElseThrow(() -> new IllegalArgumentException("blocks of " + blocks.label()));
+    }
+
+    /** Whether tiles are so small that one thread block multiplies few rows. */
+    boolean suitsFewRows() {
+        return this == FEW_ROWS || blocks != null;
+    }
+
+    /** Thread blocks that registers let one multiprocessor hold. */
+    int mostBlocks(Tiling tiling) {
+        return blocks != null && tiling.rows() > tilings.getFirst().rows() ? 1 : mostBlocks;
+    }
+
     /** Threads of a block. */
     int threads(Tiling tiling) {
-        return this == FEW_ROWS ? 32 * (tiling.warps() + OTHER_WARPS_OF_FEW_ROWS) : threads;
+        return suitsFewRows() ? 32 * (tiling.warps() + OTHER_WARPS_OF_FEW_ROWS) : threads;
     }
 
     /** Whether A and B are read by tensor maps. */
     boolean readsMaps() {
-        return this == HOPPER || this == FEW_ROWS || this == FP8;
+        return this == HOPPER || this == FP8 || suitsFewRows();
     }
 
     /** Whether the kernel notes when chunks arrive. */
     public boolean watchesArrivals() {
-        return this == HOPPER || this == FEW_ROWS;
+        return this == HOPPER || suitsFewRows();
     }
 
     /** Only some kernels are compiled for the size of their tiles. */
     int sharedBytes(Tiling tiling) {
+        if (blocks != null) {
+            return otherBytes + PackedBlocks.sharedBytes(blocks, tiling);
+        }
         int eachStage =
                 this == MMA || this == FEW_ROWS
                         ? (tiling.rows() + tiling.width()) * tiling.blockK() * Short.BYTES
@@ -254,6 +304,7 @@ public enum KernelFamily {
                             ? KernelVariants.hopperGemm(operands, cluster)
                             : KernelVariants.hopperGemm(operands, cluster, tiling.stages());
             case FEW_ROWS -> KernelVariants.fewRowsGemm(operands, tiling);
+            case Q8_0, Q4_0, Q4_K -> KernelVariants.blocksGemm(operands, blocks, tiling);
             case FP8 -> throw new IllegalArgumentException("operands of 16 bits with " + source);
             case MMA -> KernelVariants.mmaGemm(operands, gpu.architecture(), tiling.width());
             case SIMT -> KernelVariants.simtGemm(gpu.architecture());

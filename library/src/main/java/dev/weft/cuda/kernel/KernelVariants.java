@@ -1,6 +1,7 @@
 package dev.weft.cuda.kernel;
 
 import dev.weft.cuda.kernel.KernelFamily.Tiling;
+import dev.weft.tensor.BlockType;
 import dev.weft.tensor.DType;
 import java.io.FileNotFoundException;
 import java.io.IOException;
@@ -26,6 +27,9 @@ public final class KernelVariants {
     /** For few rows, on cards with Hopper's instructions. */
     public static final String FEW_ROWS_GEMM = "few_rows_gemm.cu";
 
+    /** For few rows with a B in blocks, on cards with Hopper's instructions. */
+    public static final String BLOCKS_GEMM = "blocks_gemm.cu";
+
     /** For operands of 8 bits with scales, on cards with Hopper's instructions. */
     public static final String FP8_GEMM = "fp8_gemm.cu";
 
@@ -44,6 +48,7 @@ public final class KernelVariants {
     /** All files that make up the kernels: the sources and the headers that they include. */
     public static final List<String> FILES =
             List.of(
+                    BLOCKS_GEMM,
                     CHECK,
                     FEW_ROWS_GEMM,
                     FINISH,
@@ -51,6 +56,7 @@ public final class KernelVariants {
                     HOPPER_GEMM,
                     MMA_GEMM,
                     SIMT_GEMM,
+                    "few_rows.cuh",
                     "hopper.cuh",
                     "mma.cuh",
                     "schedule.cuh",
@@ -60,6 +66,8 @@ public final class KernelVariants {
     private static final String HOPPER = "sm_90a";
     private static final List<String> READY_ARCHITECTURES = List.of("sm_80", "sm_90");
     private static final List<Integer> CLUSTERS = List.of(1, 2);
+
+    private static final List<BlockType> NONE = List.of();
 
     /** The source's own width of tiles. */
     private static final int MMA_COLUMNS = 256;
@@ -102,6 +110,15 @@ public final class KernelVariants {
         return new KernelKey(FEW_ROWS_GEMM, operands.options(), HOPPER)
                 .with("-DROWS=" + tiling.rows())
                 .with("-DCOLS=" + tiling.width())
+                .with("-DBLOCKS=" + tiling.blockK() / TileShape.K_BLOCK)
+                .with("-DSTAGES=" + tiling.stages());
+    }
+
+    /** The gated product with a B in blocks, of as many rows as a tile has. */
+    public static KernelKey blocksGemm(Operands operands, BlockType blocks, Tiling tiling) {
+        return new KernelKey(BLOCKS_GEMM, operands.options(), HOPPER)
+                .with("-DFORMAT=" + PackedBlocks.format(blocks))
+                .with("-DROWS=" + tiling.rows())
                 .with("-DBLOCKS=" + tiling.blockK() / TileShape.K_BLOCK)
                 .with("-DSTAGES=" + tiling.stages());
     }
@@ -158,6 +175,11 @@ public final class KernelVariants {
             }
             for (Tiling tiling : KernelFamily.FEW_ROWS.tilings) {
                 ready.add(fewRowsGemm(operands, tiling));
+            }
+            for (BlockType blocks : operands.transposedB() ? BlockType.MULTIPLIED : NONE) {
+                for (Tiling tiling : KernelFamily.of(blocks).tilings) {
+                    ready.add(blocksGemm(operands, blocks, tiling));
+                }
             }
             for (String architecture : READY_ARCHITECTURES) {
                 ready.add(mmaGemm(operands, architecture));

@@ -137,7 +137,6 @@ public final class CudaAllGatherMatmulBuilder
     }
 
     private CudaAllGatherMatmul prepareAgreed() {
-        requireNoScaledOutput();
         Description wanted = description();
         checkOperands(wanted);
         CudaPlanning planning =
@@ -256,7 +255,12 @@ public final class CudaAllGatherMatmulBuilder
             throw new IllegalArgumentException(
                     "A of e4m3 with engine cublas: expected engine gated");
         }
-        group.weights.values().forEach(weights -> weights.checkScaling(wanted.scaling()));
+        for (CudaWeights weights : group.weights.values()) {
+            weights.checkScaling(wanted.scaling());
+            if (engine != CudaEngine.GATED) {
+                weights.requireNoBlocks("engine cublas");
+            }
+        }
         if (!wanted.gathersOnly() && wanted.scaling() == null) {
             group.checkTypes(wanted.aType(), productType(wanted), wanted.columns());
         }

@@ -205,7 +205,7 @@ final class CudaGroup {
                             .formatted(outType.label(), aType.label()));
         }
         for (int i = 0; i < bs.size(); i++) {
-            DType type = bs.get(i).dtype();
+            DType type = bs.get(i).blocks() == null ? bs.get(i).dtype() : aType;
             if (type != aType || columns.get(i) < 1) {
                 throw new IllegalArgumentException(
                         "B number %d is %s with N = %d: expected %s and N of at least 1"

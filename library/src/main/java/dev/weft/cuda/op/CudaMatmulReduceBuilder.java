@@ -78,6 +78,7 @@ public final class CudaMatmulReduceBuilder
 
     /** This rank's rows of a B that other operators on the GPU may use as well. */
     public CudaMatmulReduceBuilder b(CudaWeights weights) {
+        weights.requireNoBlocks("sums over ranks on a GPU");
         group.add(weights);
         return side(
                 weights.text(),
@@ -171,10 +172,13 @@ public final class CudaMatmulReduceBuilder
         return value ? 1 : 0;
     }
 
+    /** The type of products that are not added to others; an epilogue is applied to fp32. */
+    private DType sumType(Description wanted) {
+        return hasEpilogue() ? DType.FP32 : wanted.outType();
+    }
+
     private void check(Description wanted) {
-        requireNoScaledOutput();
-        boolean plain = epilogueSteps().kinds().isEmpty();
-        group.checkTypes(wanted.aType(), plain ? wanted.outType() : DType.FP32, wanted.columns());
+        group.checkTypes(wanted.aType(), sumType(wanted), wanted.columns());
         long m = wanted.shards().totalRows();
         long k = wanted.sums().kParts().totalRows();
         if (k < 1 || m > CudaGroup.MAX_ROWS) {
@@ -283,7 +287,7 @@ public final class CudaMatmulReduceBuilder
                         group,
                         linked,
                         kernels,
-                        linked ? kernels(wanted, wanted.outType(), 0) : List.of(),
+                        linked ? kernels(wanted, sumType(wanted), 0) : List.of(),
                         new Plan(candidate.algorithm(), chunks, 1, steps),
                         wanted.sums().kParts(),
                         wanted.aType(),

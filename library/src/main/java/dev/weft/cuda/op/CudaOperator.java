@@ -30,7 +30,7 @@ import java.util.Optional;
  * What operators on GPUs have in common: a call queues its work on the caller's stream and returns,
  * the host threads of ranks on GPUs keep in step, and errors report the state of the call.
  */
-abstract sealed class CudaOperator extends Operator<DeviceMatrix>
+public abstract sealed class CudaOperator extends Operator<DeviceMatrix>
         permits CudaAllGatherMatmul, CudaMatmulReduce {
 
     final Gpu gpu;

@@ -5,8 +5,10 @@ import dev.weft.cuda.Gpu;
 import dev.weft.cuda.GpuStream;
 import dev.weft.cuda.exec.DeviceOperands;
 import dev.weft.cuda.exec.DeviceOperands.B;
+import dev.weft.tensor.BlockType;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
+import dev.weft.tensor.QuantizedMatrix;
 import dev.weft.tensor.ScaledMatrix;
 import dev.weft.tensor.ScaledMatrix.Scaling;
 import java.util.HashSet;
@@ -90,6 +92,22 @@ public final class CudaWeights implements AutoCloseable {
                 Objects.requireNonNull(ofA, "ofA"));
     }
 
+    /**
+     * Copies a matrix in blocks, [N, K], from host memory. Rows of A are fp16 or bf16, and are
+     * multiplied with the blocks' own values: unlike on CPUs, they are not quantized. For few rows,
+     * which take as long as the blocks take to be read; any number can be multiplied. Needs compute
+     * capability 9.0, and gathers alone.
+     *
+     * @param b of a type of {@link BlockType#MULTIPLIED}
+     */
+    public static CudaWeights copyOf(Gpu gpu, QuantizedMatrix b) {
+        if (!BlockType.MULTIPLIED.contains(b.type())) {
+            throw new IllegalArgumentException(
+                    "weights %s: expected q8_0, q4_0 or q4_k".formatted(b.describe()));
+        }
+        return new CudaWeights(gpu, new B(b), b.describe(), b.rows(), b.cols(), null);
+    }
+
     /** Bytes on the GPU. */
     public long bytes() {
         return memory.bytes();
@@ -126,6 +144,15 @@ public final class CudaWeights implements AutoCloseable {
      */
     public void replace(ScaledMatrix b) {
         replace(new B(b, transposed), b.values().describe());
+    }
+
+    /**
+     * Likewise in blocks.
+     *
+     * @see #replace(Matrix)
+     */
+    public void replace(QuantizedMatrix b) {
+        replace(new B(b), b.describe());
     }
 
     private synchronized void replace(B b, String other) {
@@ -208,10 +235,23 @@ public final class CudaWeights implements AutoCloseable {
 
     /** Refuses an A whose scales are laid out in another way than these expect. */
     void checkScaling(Scaling ofA) {
+        if (operand().blocks() != null && ofA != null) {
+            throw new IllegalArgumentException(
+                    "weights %s with A with scales by %s: expected A of fp16 or bf16"
+                            .formatted(text, ofA.label()));
+        }
         if ((scaling == Scaling.BLOCK) != (ofA == Scaling.BLOCK)) {
             throw new IllegalArgumentException(
                     "weights %s for A with scales by %s, in an operator with A with scales by %s: expected the same"
                             .formatted(text, scaling.label(), ofA.label()));
+        }
+    }
+
+    /** Refuses those in blocks. */
+    void requireNoBlocks(String what) {
+        if (operand().blocks() != null) {
+            throw new IllegalArgumentException(
+                    "weights %s in %s: expected fp16 or bf16".formatted(text, what));
         }
     }
 

@@ -4,6 +4,7 @@ import dev.weft.cuda.exec.DeviceOperands;
 import dev.weft.cuda.kernel.GatedKernel;
 import dev.weft.op.exec.Description;
 import dev.weft.plan.Shards;
+import dev.weft.tensor.BlockType;
 import dev.weft.tensor.DType;
 import java.util.ArrayList;
 import java.util.List;
@@ -51,7 +52,7 @@ record GatherKernels(
         if (wanted.scaling() != null) {
             return GatedKernel.ofScaled(group.gpu, b.dtype(), productType, shards, blocks, share);
         }
-        return hasFewRows()
+        return hasFewRows() || b.blocks() != null
                 ? kernelForRows(index, shards)
                 : GatedKernel.load(
                         group.gpu,
@@ -64,6 +65,17 @@ record GatherKernels(
     }
 
     private GatedKernel kernelForRows(int index, Shards shards) {
+        BlockType blocks = group.bs.get(index).blocks();
+        if (blocks != null) {
+            return GatedKernel.ofBlocks(
+                    group.gpu,
+                    blocks,
+                    wanted.aType(),
+                    productType,
+                    shards.totalRows(),
+                    wanted.computeWorkers(),
+                    share);
+        }
         return GatedKernel.forRows(
                 group.gpu,
                 wanted.aType(),

@@ -116,7 +116,7 @@ record SumAssembly(
         DeviceEpilogue adding = new DeviceEpilogue(group.gpu, EpilogueSteps.NONE, resultRows);
         made.push(adding);
         DeviceEpilogue last = null;
-        if (!epilogue.kinds().isEmpty()) {
+        if (!epilogue.isNone()) {
             last = new DeviceEpilogue(group.gpu, epilogue, resultRows);
             made.push(last);
         }

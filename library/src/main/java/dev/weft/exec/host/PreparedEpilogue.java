@@ -72,7 +72,7 @@ public final class PreparedEpilogue {
 
     /** Whether sums are more than just rounded. */
     boolean hasSteps() {
-        return kinds.length > 0 || steps.scaled() != null;
+        return !steps.isNone();
     }
 
     /** Applies the epilogue; for one thread. */

@@ -1,6 +1,7 @@
 package dev.weft.op.exec;
 
 import dev.weft.fabric.transport.Agreement;
+import dev.weft.tensor.ScaledMatrix;
 import dev.weft.tensor.ScaledMatrix.Scaling;
 import java.util.Arrays;
 import java.util.List;
@@ -86,6 +87,16 @@ public record EpilogueSteps(
     /** The same steps for results of 8 bits. */
     public EpilogueSteps with(ScaledRows rows) {
         return new EpilogueSteps(text, kinds, biases, residuals, cols, norm, rows);
+    }
+
+    /** Whether sums are only rounded. */
+    public boolean isNone() {
+        return kinds.isEmpty() && scaled == null;
+    }
+
+    /** The columns of results that have {@code n} elements in a row, and their scales in front. */
+    public long resultCols(long n) {
+        return scaled == null ? n : ScaledMatrix.rowBytes(n, scaled.scaling());
     }
 
     /** Whether only whole rows can be finished. */

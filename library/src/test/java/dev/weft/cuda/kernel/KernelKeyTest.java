@@ -98,7 +98,7 @@ class KernelKeyTest {
     @Test
     void readyKernelsAreAllSwitchesOfAllSources() throws IOException {
         List<KernelKey> ready = KernelVariants.ready();
-        assertEquals(5 * 16 + 8 * 4 + 2 * 2 + 2 * 3 * 2, ready.size());
+        assertEquals(5 * 16 + 8 * 4 + 4 * 6 + 2 * 2 + 2 * 3 * 2, ready.size());
         Map<String, Long> perTarget =
                 ready.stream()
                         .collect(
@@ -109,6 +109,7 @@ class KernelKeyTest {
                 Map.ofEntries(
                         Map.entry("hopper_gemm.cu sm_90a", 32L),
                         Map.entry("few_rows_gemm.cu sm_90a", 32L),
+                        Map.entry("blocks_gemm.cu sm_90a", 24L),
                         Map.entry("fp8_gemm.cu sm_90a", 12L),
                         Map.entry("mma_gemm.cu sm_80", 16L),
                         Map.entry("mma_gemm.cu sm_90", 16L),

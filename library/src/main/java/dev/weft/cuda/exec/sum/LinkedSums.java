@@ -157,7 +157,8 @@ public final class LinkedSums extends SumRun {
                         : one != null && one.kind() == Buffer.Kind.ROUNDED_SUMS
                                 ? DType.BF16
                                 : DType.FP32;
-        long cols = factors.columns().get(product);
+        long n = factors.columns().get(product);
+        long cols = buffer == StepPlan.C ? finish.cols(n) : n;
         boolean joined = buffer == StepPlan.C && product >= resultCount();
         return at(address, type, used && !joined ? one.rows() : 0, cols);
     }

@@ -81,7 +81,7 @@ final class SumResults {
             results.add(inPlace(i, finish.rows()));
             return;
         }
-        DeviceMatrix result = matrix(finish.type(), finish.rows(), n, owned, stream);
+        DeviceMatrix result = matrix(finish.type(), finish.rows(), finish.cols(n), owned, stream);
         results.add(result);
         for (Made made : list.added()) {
             for (int p = i; p <= (finish.joins() ? i + 1 : i); p++) {

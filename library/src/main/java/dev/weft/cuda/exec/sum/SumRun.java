@@ -63,6 +63,11 @@ public abstract sealed class SumRun implements DeviceRun permits HostSums, Linke
             long rows,
             boolean all) {
 
+        /** The columns of a result of {@code n} elements in a row. */
+        long cols(long n) {
+            return epilogue == null ? n : epilogue.resultCols(n);
+        }
+
         /** What makes results of sums. */
         DeviceEpilogue last() {
             return epilogue == null ? adding : epilogue;
