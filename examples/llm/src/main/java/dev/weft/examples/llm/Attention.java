@@ -1,6 +1,8 @@
 package dev.weft.examples.llm;
 
+import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.Arrays;
@@ -158,6 +160,20 @@ final class Attention {
                     sines[place * pairs + i] = (float) StrictMath.sin(place * slower);
                 }
             }
+        }
+
+        /** By place: the cosines of all pairs, and then their sines. */
+        Matrix table(Arena arena) {
+            int pairs = width / 2;
+            int longest = cosines.length / pairs;
+            Matrix all = Matrix.allocate(arena, DType.FP32, longest, width);
+            for (int place = 0; place < longest; place++) {
+                for (int i = 0; i < pairs; i++) {
+                    all.set(place, i, cosines[place * pairs + i]);
+                    all.set(place, pairs + i, sines[place * pairs + i]);
+                }
+            }
+            return all;
         }
 
         void turn(float[] row, int place) {

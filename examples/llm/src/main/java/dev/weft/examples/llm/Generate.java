@@ -1,5 +1,6 @@
 package dev.weft.examples.llm;
 
+import dev.weft.cuda.Gpu;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.World;
 import java.io.IOException;
@@ -48,11 +49,12 @@ public final class Generate {
             double share,
             long seed,
             boolean chats,
+            boolean onGpu,
             String text) {
 
         private static final String USAGE =
                 "usage: Generate MODEL [--weights file|fp32|q8_0|q4_0|q4_k] [--ranks N]"
-                        + " [--tokens N] [--temperature T] [--seed N] [--top-p P] [--chat] [TEXT]";
+                        + " [--tokens N] [--temperature T] [--seed N] [--top-p P] [--gpu] [--chat] [TEXT]";
 
         static Options of(String... args) {
             Path model = null;
@@ -63,6 +65,7 @@ public final class Generate {
             double share = 1;
             long seed = 1;
             boolean chats = false;
+            boolean onGpu = false;
             String text = null;
             for (int i = 0; i < args.length; i++) {
                 switch (args[i]) {
@@ -73,6 +76,7 @@ public final class Generate {
                     case "--top-p" -> share = number(args, ++i);
                     case "--seed" -> seed = (long) number(args, ++i);
                     case "--chat" -> chats = true;
+                    case "--gpu" -> onGpu = true;
                     default -> {
                         if (args[i].startsWith("--") || text != null) {
                             throw new IllegalArgumentException(
@@ -90,7 +94,7 @@ public final class Generate {
                 throw new IllegalArgumentException(USAGE);
             }
             return new Options(
-                    model, weights, ranks, tokens, temperature, share, seed, chats, text);
+                    model, weights, ranks, tokens, temperature, share, seed, chats, onGpu, text);
         }
 
         private static String value(String[] args, int at) {
@@ -136,7 +140,8 @@ public final class Generate {
             Decoder.Capacity capacity = new Decoder.Capacity(ROWS, 1, LONGEST, 0);
             // Only the process of rank 0 reads and prints.
             boolean leads = world.call(Fabric::rank).contains(0);
-            try (Generator generator = new Generator(model, capacity)) {
+            Gpu gpu = options.onGpu() ? gpu() : null;
+            try (Generator generator = new Generator(model, capacity, gpu)) {
                 Generate program = new Generate(options, model, generator);
                 CompletableFuture<Void> console =
                         CompletableFuture.runAsync(
@@ -148,6 +153,15 @@ public final class Generate {
         } catch (CompletionException e) {
             throw e.getCause() instanceof IllegalArgumentException cause ? cause : e;
         }
+    }
+
+    private static Gpu gpu() {
+        Gpu.unavailable()
+                .ifPresent(
+                        why -> {
+                            throw new IllegalArgumentException("--gpu: " + why);
+                        });
+        return Gpu.open(0);
     }
 
     private void talk(boolean leads) {

@@ -1,5 +1,6 @@
 package dev.weft.examples.llm;
 
+import dev.weft.cuda.Gpu;
 import dev.weft.examples.llm.Attention.Row;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.World;
@@ -30,6 +31,7 @@ public final class Generator implements AutoCloseable {
 
     private final Model model;
     private final Decoder.Capacity capacity;
+    private final Gpu gpu;
     private final BlockingQueue<Text> waiting = new LinkedBlockingQueue<>();
     private final CompletableFuture<Void> ended = new CompletableFuture<>();
     private final AtomicLong computed = new AtomicLong();
@@ -39,11 +41,19 @@ public final class Generator implements AutoCloseable {
      * @param capacity for how many tokens and texts at the same time
      */
     public Generator(Model model, Decoder.Capacity capacity) {
+        this(model, capacity, null);
+    }
+
+    /**
+     * @param gpu on which all ranks of this process compute; null for the CPU
+     */
+    public Generator(Model model, Decoder.Capacity capacity, Gpu gpu) {
         if (capacity.rows() < 1 || capacity.chats() < 1) {
             throw new IllegalArgumentException(capacity + ": expected rows and chats");
         }
         this.model = model;
         this.capacity = capacity;
+        this.gpu = gpu;
     }
 
     /** A text to continue. */
@@ -118,7 +128,7 @@ public final class Generator implements AutoCloseable {
 
     private void run(Fabric fabric) throws InterruptedException {
         try (Step.Broadcast broadcast = new Step.Broadcast(fabric, capacity.rows());
-                Decoder decoder = new Decoder(fabric, model, capacity)) {
+                Decoder decoder = Decoder.of(fabric, model, capacity, gpu)) {
             if (fabric.rank() == 0) {
                 new Leader(decoder, broadcast).run(fabric.deadline().toMillis() / 3);
                 return;

@@ -14,13 +14,20 @@ import java.util.List;
 record Split(Shape shape, Shards heads, Shards hidden, Shards vocabulary) {
 
     static Split of(Model model, int ranks) {
+        return of(model, ranks, 1);
+    }
+
+    /**
+     * @param hiddenUnit hidden columns are cut at multiples of this
+     */
+    static Split of(Model model, int ranks, int hiddenUnit) {
         Shape shape = model.shape();
         List<Tensor> outs = model.layers().stream().map(Model.Layer::attentionOut).toList();
         List<Tensor> downs = model.layers().stream().map(Model.Layer::down).toList();
         return new Split(
                 shape,
                 even(shape.width(), quantum(outs, shape.headWidth()), ranks),
-                even(shape.hidden(), quantum(downs, 1), ranks),
+                even(shape.hidden(), quantum(downs, hiddenUnit), ranks),
                 Shards.even(shape.vocabulary(), ranks));
     }
 

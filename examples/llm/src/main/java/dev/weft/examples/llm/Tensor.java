@@ -10,6 +10,7 @@ import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.channels.FileChannel;
+import java.util.stream.IntStream;
 
 /**
  * A weight of [N, K], as files have it: a matrix, or blocks of 8 or 4 bits that are multiplied as
@@ -91,6 +92,22 @@ record Tensor(Matrix matrix, QuantizedMatrix blocks) {
         return blocks == null
                 ? Weights.pack(fabric, matrix, true, DType.FP32, "portable")
                 : Weights.pack(fabric, blocks, DType.FP32, "portable");
+    }
+
+    /** All rows, rounded to the type of {@code to}. */
+    void round(Matrix to) {
+        IntStream.range(0, Math.toIntExact(rows()))
+                .parallel()
+                .forEach(
+                        row -> {
+                            try (Arena arena = Arena.ofConfined()) {
+                                Matrix wide = Matrix.allocate(arena, DType.FP32, 1, cols());
+                                row(row, wide, 0);
+                                for (long col = 0; col < cols(); col++) {
+                                    to.set(row, col, wide.get(0, col));
+                                }
+                            }
+                        });
     }
 
     /** A row, as fp32. */

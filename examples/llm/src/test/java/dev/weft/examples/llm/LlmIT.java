@@ -64,7 +64,7 @@ class LlmIT {
             List<float[][]> ofRanks =
                     world.call(
                             fabric -> {
-                                try (Decoder decoder = new Decoder(fabric, of, capacity(1))) {
+                                try (Decoder decoder = Decoder.of(fabric, of, capacity(1))) {
                                     return logits(decoder, 0, parts, ids);
                                 }
                             });
@@ -146,7 +146,7 @@ class LlmIT {
         try (World world = World.threads(2)) {
             world.run(
                     fabric -> {
-                        try (Decoder decoder = new Decoder(fabric, model, capacity(3))) {
+                        try (Decoder decoder = Decoder.of(fabric, model, capacity(3))) {
                             logits(decoder, 1, new int[] {40 - tokens.length}, prefix(other));
                             for (int i = 0; i < tokens.length; i++) {
                                 int[] ids = {third[i], tokens[i], other[40 - tokens.length + i]};
@@ -212,7 +212,7 @@ class LlmIT {
             int[] ids = own.tokenizer().encode(TEXT);
             world.run(
                     fabric -> {
-                        try (Decoder decoder = new Decoder(fabric, own, capacity(1))) {
+                        try (Decoder decoder = Decoder.of(fabric, own, capacity(1))) {
                             float[][] found =
                                     logits(decoder, 0, new int[] {3, ids.length - 3}, ids);
                             if (fabric.rank() == 0) {

@@ -12,18 +12,27 @@ final class Models {
 
     private Models() {}
 
-    static Path file(String name) {
+    private static Path home() {
         Path home = Path.of("").toAbsolutePath();
         while (home != null && !Files.exists(home.resolve("weft"))) {
             home = home.getParent();
         }
-        Path file = home.resolve("build/models").resolve(name);
+        return home.resolve("build/models");
+    }
+
+    static Path file(String name) {
+        Path file = home().resolve(name);
         assumeTrue(Files.exists(file), () -> "no " + file + ": examples/llm/fetch.sh fetches it");
         return file;
     }
 
+    /** As it is fetched, or as Convert makes it. */
     static Path stories() {
-        return file("stories15M.data");
+        Path fetched = home().resolve("stories15M.data");
+        Path converted = home().resolve("stories15M.gguf");
+        return Files.exists(converted) && !Files.exists(fetched)
+                ? converted
+                : file("stories15M.data");
     }
 
     static Model stories(String type, Arena arena) throws IOException {

@@ -179,7 +179,7 @@ public final class Speed {
             world.run(
                     fabric -> {
                         var capacity = new Decoder.Capacity(PROMPT, 1, longest, threads);
-                        try (Decoder decoder = new Decoder(fabric, weights, capacity)) {
+                        try (Decoder decoder = Decoder.of(fabric, weights, capacity)) {
                             answer(order, fabric.rank() == 0, () -> run(decoder, prompt));
                         }
                     });
