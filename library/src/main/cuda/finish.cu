@@ -323,7 +323,8 @@ extern "C" __global__ void __launch_bounds__(256) finish(const __grid_constant__
     if (f.busy != nullptr && threadIdx.x == 0) atomicMax(&f.busy->end, nowNs());
 }
 
-// ---- Whole rows: norms, with the sums and formulas of RowNorm.java, and results of 8 bits with scales. A block has whole rows, and makes their values anew for each pass:
+// ---- Whole rows: norms, with the sums and formulas of RowNorm.java, and results of 8 bits with scales. A block has
+// whole rows, and makes their values anew for each pass:
 // what they are made of is in a near cache by then, and only the thread that reads an element writes it.
 
 __device__ __forceinline__ Place placeIn(const Finish& f, u64 row, int col) {

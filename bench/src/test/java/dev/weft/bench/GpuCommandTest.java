@@ -37,9 +37,9 @@ class GpuCommandTest {
             quoteCharacter = '"',
             value = {
                 "gpu --only ranks | --only 'ranks': expected some of overlap, fp8, shared,"
-                        + " calls, queue, rows, host, helion",
+                        + " calls, queue, rows, host, blocks, helion",
                 "gpu --only calls,x | --only 'x': expected some of overlap, fp8, shared,"
-                        + " calls, queue, rows, host, helion",
+                        + " calls, queue, rows, host, blocks, helion",
                 "gpu --rows 0 | --rows 0: expected numbers from 1 to 18",
                 "gpu --rows 1,19 | --rows 19: expected numbers from 1 to 18",
                 "gpu --rows one | 'one' is not an int",

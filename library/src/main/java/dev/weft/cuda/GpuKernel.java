@@ -11,6 +11,7 @@ import dev.weft.ffi.Nvrtc;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -35,6 +36,9 @@ public final class GpuKernel {
 
     private static final int SLOT_BYTES = 8;
 
+    /** Modules that are loaded, by GPU and source; they stay. */
+    private static final Map<String, Long> MODULES = new HashMap<>();
+
     private final String name;
     private final long function;
 
@@ -44,41 +48,57 @@ public final class GpuKernel {
     }
 
     /**
-     * Compiles kernels of one text. The GPU must be bound.
+     * Compiles kernels of one text, once for each text and GPU, and binds the GPU to this thread.
      *
      * @param source includes nothing
      * @param names of the kernels, each {@code extern "C"}
      * @return in the order of their names
      * @throws IllegalStateException if there is no NVRTC
-     * @throws IllegalArgumentException with what the compiler says, if the text is wrong
+     * @throws IllegalArgumentException with what the compiler says, if the text is wrong or has no
+     *     kernel of that name
      */
     public static List<GpuKernel> compile(Gpu gpu, String source, String... names) {
+        gpu.bind();
+        long module;
+        synchronized (MODULES) {
+            module = MODULES.computeIfAbsent(gpu.ordinal() + source, key -> loaded(gpu, source));
+        }
+        List<GpuKernel> kernels = new ArrayList<>();
+        for (String name : names) {
+            try {
+                kernels.add(new GpuKernel(name, CudaModules.function(module, name)));
+            } catch (NativeCallException e) {
+                throw new IllegalArgumentException(
+                        "kernel %s: expected one that the text has as extern \"C\"".formatted(name),
+                        e);
+            }
+        }
+        return List.copyOf(kernels);
+    }
+
+    private static long loaded(Gpu gpu, String source) {
         Nvrtc.unavailable()
                 .ifPresent(
                         why -> {
                             throw new IllegalStateException("no kernel can be compiled: " + why);
                         });
         List<String> options = List.of("--gpu-architecture=" + gpu.architecture(), "--std=c++17");
-        long module;
+        byte[] code;
         try {
-            byte[] code = Nvrtc.compile("kernels.cu", source, Map.of(), options);
-            module = CudaModules.loadData(MemorySegment.ofArray(code));
+            code = Nvrtc.compile("kernels.cu", source, Map.of(), options);
         } catch (NativeCallException e) {
             throw new IllegalArgumentException(e.getMessage(), e);
         }
-        List<GpuKernel> kernels = new ArrayList<>();
-        for (String name : names) {
-            kernels.add(new GpuKernel(name, CudaModules.function(module, name)));
-        }
-        return List.copyOf(kernels);
+        return CudaModules.loadData(MemorySegment.ofArray(code));
     }
 
     /**
      * Queues a launch of {@code blocksX} x {@code blocksY} thread blocks; nothing if there are none
      * in one direction.
      *
-     * @param arguments the kernel's, in order: an {@link Integer}, {@link Long}, {@link Float} or
-     *     {@link Double}, or a {@link DeviceMatrix} for the address of its first element
+     * @param arguments the kernel's, in order, all of them and of its types, which nobody can
+     *     check: an {@link Integer}, {@link Long}, {@link Float} or {@link Double}, or a {@link
+     *     DeviceMatrix} for the address of its first element
      */
     public void launch(
             GpuStream stream, int blocksX, int blocksY, int threads, Object... arguments) {

@@ -40,9 +40,6 @@ class OverlapTest {
     private static final long CHUNK_ROWS = 8;
     private static final Shards SHARDS = Shards.even(M * RANKS, RANKS);
 
-    private static final Comparator<Span> BY_LENGTH =
-            Comparator.comparingLong(span -> span.endNs() - span.startNs());
-
     private final Arena arena = Arena.ofAuto();
     private final Problem problem = Problem.create(arena, SHARDS, 40, 24, DType.BF16, 3);
 
@@ -178,7 +175,7 @@ class OverlapTest {
                             }
                         });
         assertMeanwhile(
-                spans(timeline, "compute", Kind.COMPUTE, step),
+                firsts(timeline, "compute", Kind.COMPUTE, step),
                 spans(timeline, "lane", Kind.TRANSFER, step));
     }
 
@@ -213,7 +210,7 @@ class OverlapTest {
                             }
                         });
         assertMeanwhile(
-                spans(timeline, "lane", Kind.TRANSFER, step),
+                firsts(timeline, "lane", Kind.TRANSFER, step),
                 spans(timeline, "compute", Kind.COMPUTE, step));
     }
 
@@ -251,19 +248,33 @@ class OverlapTest {
                                 }
                             }
                         });
-        List<Span> waiting = spans(timeline, "lane-" + held, Kind.TRANSFER, step);
+        List<Span> waiting = firsts(timeline, "lane-" + held, Kind.TRANSFER, step);
         String other = "lane-" + (1 - held);
         assertMeanwhile(waiting, spans(timeline, other, Kind.TRANSFER, step));
         assertMeanwhile(waiting, spans(timeline, other, Kind.TRANSFER, step + 1));
     }
 
-    /** All {@code others} started before the longest of {@code held} ended. */
-    private static void assertMeanwhile(List<Span> held, List<Span> others) {
-        long endNs = held.stream().max(BY_LENGTH).orElseThrow().endNs();
+    /**
+     * All {@code others} started before the last of {@code firsts} ended, one of which was held.
+     */
+    private static void assertMeanwhile(List<Span> firsts, List<Span> others) {
+        long endNs = firsts.stream().mapToLong(Span::endNs).max().orElseThrow();
         assertFalse(others.isEmpty());
         for (Span other : others) {
             assertTrue(other.startNs() < endNs, "all meanwhile");
         }
+    }
+
+    /** The first span of each track. */
+    private static List<Span> firsts(Timeline timeline, String tracks, Kind kind, int step) {
+        return timeline.tracks().stream()
+                .filter(track -> track.name().startsWith(tracks))
+                .flatMap(
+                        track ->
+                                spans(timeline, track.name(), kind, step).stream()
+                                        .min(Comparator.comparingLong(Span::startNs))
+                                        .stream())
+                .toList();
     }
 
     private static List<Span> spans(Timeline timeline, String tracks, Kind kind, int step) {

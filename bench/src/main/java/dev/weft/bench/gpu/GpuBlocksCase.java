@@ -31,9 +31,9 @@ import java.util.Random;
 import java.util.function.Consumer;
 
 /**
- * Products of few rows of bf16 with a B in blocks, beside cublasLt's product with the same B in
- * bf16. So many copies of B take turns that each comes from memory and not from the cache. Used by
- * one thread.
+ * Products of few rows of bf16 with a B in blocks, beside cublasLt's product with a B of the same
+ * shape in bf16. So many copies of B take turns that each comes from memory and not from the cache.
+ * Used by one thread.
  */
 final class GpuBlocksCase {
 
@@ -53,11 +53,7 @@ final class GpuBlocksCase {
 
     private static final List<Integer> ROWS = List.of(1, 8, 32, 128);
 
-    /**
-     * A B, and what the kernel Marlin takes for 1 row and 4 bits on an H100, as published.
-     *
-     * @param marlinUs NaN if nothing is published
-     */
+    /** A B, and what the kernel Marlin takes for 1 row and 4 bits on an H100, as published. */
     private record Size(long n, long k, double marlinUs) {}
 
     private static final List<Size> SIZES =
@@ -96,11 +92,16 @@ final class GpuBlocksCase {
             bench.check().fillNormal(wide, 1, 1f);
             for (int m : rows) {
                 String name = name(type, size, m);
+                boolean compares = m == 1 && type != BlockType.Q8_0;
+                double marlinUs = compares ? size.marlinUs() : Double.NaN;
                 sink.accept(
                         GpuRow.attempt(
                                 ITEM,
                                 name,
-                                () -> measured(bench, name, m, size, copies, values, wide)));
+                                () ->
+                                        measured(
+                                                bench, name, m, size, marlinUs, copies, values,
+                                                wide)));
             }
         }
     }
@@ -138,6 +139,7 @@ final class GpuBlocksCase {
             String name,
             int m,
             Size size,
+            double marlinUs,
             List<CudaWeights> copies,
             Matrix values,
             DeviceMatrix wide)
@@ -187,7 +189,7 @@ final class GpuBlocksCase {
                         new BenchRow.Check(
                                 "product", deviation.withinBound(), deviation.describe()));
             }
-            return row(name, m, copies.getFirst().bytes(), size.marlinUs(), times, checks);
+            return row(name, m, copies.getFirst().bytes(), marlinUs, times, checks);
         }
     }
 
@@ -223,7 +225,11 @@ final class GpuBlocksCase {
                 bench, product, a.address(), b.address(), DType.BF16, a.rows(), b.rows());
     }
 
-    /** A row from what was measured for it. Pure. */
+    /**
+     * A row from what was measured for it. Pure.
+     *
+     * @param marlinUs NaN if it is not to be compared
+     */
     static BenchRow row(
             String name,
             int rows,
@@ -235,7 +241,7 @@ final class GpuBlocksCase {
         double us = row.us(BLOCKS);
         double speed = row.us(CUBLAS) / us;
         row.put("rows", rows, "speed", speed, "ofMemory", bytes / MEMORY / us);
-        if (rows == 1) {
+        if (!Double.isNaN(marlinUs)) {
             row.put("marlinUs", marlinUs)
                     .needs(us <= marlinUs, "%.1f us, Marlin on an H100 %.1f", us, marlinUs);
         }

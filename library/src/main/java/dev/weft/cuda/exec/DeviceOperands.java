@@ -152,7 +152,8 @@ public final class DeviceOperands implements AutoCloseable {
      * The matrix tells where they are and what their values' shape is; nobody reads such values.
      */
     private void addBlocks(QuantizedMatrix b) {
-        owned.add(DeviceBuffer.allocate(PackedBlocks.bytes(b.type(), b.rows(), b.cols())));
+        long bytes = PackedBlocks.bytes(b.type(), b.rows(), b.cols());
+        owned.add(DeviceBuffer.allocate(Math.max(1, bytes)));
         blocks.put(bs.size(), b.type());
         long address = owned.getLast().address();
         bs.add(new DeviceMatrix(address, DType.FP32, b.rows(), b.cols(), b.cols()));

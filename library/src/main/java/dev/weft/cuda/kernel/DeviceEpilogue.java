@@ -114,6 +114,7 @@ public final class DeviceEpilogue implements AutoCloseable {
         }
         Object next = steps.residuals().get();
         if (!(next instanceof DeviceMatrix matrix
+                && !matrix.dtype().isScaled()
                 && matrix.rows() == resultRows
                 && matrix.cols() == steps.cols())) {
             throw steps.wrongShape(

@@ -75,15 +75,7 @@ public record GatedKernel(
      */
     public static GatedKernel ofBlocks(
             Gpu gpu, BlockType b, DType in, DType out, long rows, int blocks, int share) {
-        if (!hasFewRows(gpu)) {
-            throw new IllegalArgumentException(
-                    "B of %s on %s with kernel %s: expected compute capability 9.0 and no other kernel in -D%s"
-                            .formatted(
-                                    b.label(),
-                                    gpu,
-                                    KernelFamily.of(gpu).label(),
-                                    KernelFamily.PROPERTY));
-        }
+        requireBlocks(gpu, b);
         KernelFamily family = KernelFamily.of(b);
         Tiling tiling =
                 family.tilings.stream()
@@ -92,6 +84,15 @@ public record GatedKernel(
                         .orElse(family.tilings.getLast());
         KernelKey key = family.key(gpu, tiling, operands(in, out, true), 1);
         return load(gpu, family, tiling, key, 1, blocks, share);
+    }
+
+    /** Refuses a GPU that has no kernel for such blocks. */
+    public static void requireBlocks(Gpu gpu, BlockType b) {
+        if (!hasFewRows(gpu)) {
+            throw new IllegalArgumentException(
+                    "B of %s on %s: expected compute capability 9.0, and no kernel in -D%s"
+                            .formatted(b.label(), gpu, KernelFamily.PROPERTY));
+        }
     }
 
     /** One that continues sums and counts its tiles; the parameters are those of {@link #load}. */
@@ -274,7 +275,7 @@ public record GatedKernel(
         return family == KernelFamily.HOPPER ? 2 * cluster : 1;
     }
 
-    /** The most rows whose tiles are all multiplied at once, so that B is read once. */
+    /** The most rows whose tiles are all multiplied at once, so that B comes from memory once. */
     public int rowsTogether() {
         return family.suitsFewRows() ? KernelFamily.MOST_FEW_ROWS : tiling.rows() * cluster;
     }

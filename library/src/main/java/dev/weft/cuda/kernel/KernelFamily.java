@@ -38,11 +38,11 @@ public enum KernelFamily {
             new Tiling(32, 32, 256, 4, 6),
             new Tiling(32, 64, 128, 4, 4)),
     /** Rows of 16 bits and a B in blocks: tensor copies and warp products. */
-    Q8_0(BlockType.Q8_0, new Tiling(8, 64, 512, 16, 4), new Tiling(32, 64, 512, 16, 3)),
+    Q8_0(BlockType.Q8_0, 1, new Tiling(8, 64, 512, 16, 4), new Tiling(32, 64, 512, 16, 3)),
     /** Likewise. */
-    Q4_0(BlockType.Q4_0, new Tiling(8, 64, 512, 8, 4), new Tiling(32, 64, 256, 8, 4)),
+    Q4_0(BlockType.Q4_0, 2, new Tiling(8, 64, 512, 8, 4), new Tiling(32, 64, 256, 8, 4)),
     /** Likewise. */
-    Q4_K(BlockType.Q4_K, new Tiling(8, 64, 512, 8, 3), new Tiling(32, 64, 256, 8, 4)),
+    Q4_K(BlockType.Q4_K, 2, new Tiling(8, 64, 512, 8, 3), new Tiling(32, 64, 256, 8, 4)),
     /** Tensor copies and warpgroup products for operands of 8 bits with scales. */
     FP8(
             KernelVariants.FP8_GEMM,
@@ -131,8 +131,8 @@ public enum KernelFamily {
         this(source, null, threads, stageBytes, otherBytes, mostBlocks, tilings);
     }
 
-    KernelFamily(BlockType blocks, Tiling... tilings) {
-        this(KernelVariants.BLOCKS_GEMM, blocks, 0, 0, BARRIER_BYTES, 2, tilings);
+    KernelFamily(BlockType blocks, int mostBlocks, Tiling... tilings) {
+        this(KernelVariants.BLOCKS_GEMM, blocks, 0, 0, BARRIER_BYTES, mostBlocks, tilings);
     }
 
     KernelFamily(

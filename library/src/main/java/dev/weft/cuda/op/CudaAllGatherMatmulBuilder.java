@@ -185,13 +185,15 @@ public final class CudaAllGatherMatmulBuilder
             GpuStream stream,
             DeviceOperands shared) {
         String settings =
-                "%s %s %s %s %s"
+                "%s %s %s %s %s %s"
                         .formatted(
                                 group.gpu.name(),
                                 engine,
                                 group.isStaged(),
                                 group.rank,
-                                steps.text());
+                                steps.text(),
+                                // Products with blocks take other times.
+                                group.bs.stream().map(b -> "" + b.blocks()).toList());
         AutoChoice.Choice<CudaAllGatherMatmul> choice =
                 new AutoChoice(group.fabric, planning.problem(), settings)
                         .choose(

@@ -5,6 +5,7 @@ import dev.weft.cuda.Gpu;
 import dev.weft.cuda.GpuStream;
 import dev.weft.cuda.exec.DeviceOperands;
 import dev.weft.cuda.exec.DeviceOperands.B;
+import dev.weft.cuda.kernel.GatedKernel;
 import dev.weft.tensor.BlockType;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
@@ -96,7 +97,7 @@ public final class CudaWeights implements AutoCloseable {
      * Copies a matrix in blocks, [N, K], from host memory. Rows of A are fp16 or bf16, and are
      * multiplied with the blocks' own values: unlike on CPUs, they are not quantized. For few rows,
      * which take as long as the blocks take to be read; any number can be multiplied. Needs compute
-     * capability 9.0, and gathers alone.
+     * capability 9.0, engine gated, and gathers alone.
      *
      * @param b of a type of {@link BlockType#MULTIPLIED}
      */
@@ -105,6 +106,7 @@ public final class CudaWeights implements AutoCloseable {
             throw new IllegalArgumentException(
                     "weights %s: expected q8_0, q4_0 or q4_k".formatted(b.describe()));
         }
+        GatedKernel.requireBlocks(gpu, b.type());
         return new CudaWeights(gpu, new B(b), b.describe(), b.rows(), b.cols(), null);
     }
 
@@ -235,11 +237,6 @@ public final class CudaWeights implements AutoCloseable {
 
     /** Refuses an A whose scales are laid out in another way than these expect. */
     void checkScaling(Scaling ofA) {
-        if (operand().blocks() != null && ofA != null) {
-            throw new IllegalArgumentException(
-                    "weights %s with A with scales by %s: expected A of fp16 or bf16"
-                            .formatted(text, ofA.label()));
-        }
         if ((scaling == Scaling.BLOCK) != (ofA == Scaling.BLOCK)) {
             throw new IllegalArgumentException(
                     "weights %s for A with scales by %s, in an operator with A with scales by %s: expected the same"

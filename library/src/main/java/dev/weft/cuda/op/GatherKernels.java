@@ -72,7 +72,7 @@ record GatherKernels(
                     blocks,
                     wanted.aType(),
                     productType,
-                    shards.totalRows(),
+                    onePlace ? shards.totalRows() : shards.maxRows(),
                     wanted.computeWorkers(),
                     share);
         }

@@ -122,7 +122,7 @@ class PackedBlocksTest {
             assertEquals(0, PackedBlocks.bytes(type, 1, 1) % 16, "a bulk copy");
             for (Tiling tiling : family.tilings) {
                 int bytes = family.sharedBytes(tiling) + KernelFamily.RESERVED_SHARED_BYTES;
-                int blocks = type == BlockType.Q8_0 ? 1 : family.mostBlocks(tiling);
+                int blocks = family.mostBlocks(tiling);
                 assertTrue(blocks * bytes <= 228 << 10, type + " " + tiling + ": " + bytes);
             }
         }

@@ -98,7 +98,7 @@ final class GpuDecoder implements Decoder {
         this.gpu = gpu;
         this.longest = Math.min(capacity.longest(), shape.longest());
         this.chats = capacity.chats();
-        this.split = Split.of(model, fabric.size(), SUM_QUANTUM);
+        this.split = Split.of(model, fabric.size(), isAlone() ? 1 : SUM_QUANTUM);
         if (shape.headWidth() > THREADS || shape.headWidth() % HEAD_UNIT != 0) {
             throw new IllegalArgumentException(
                     "heads of %d columns on a GPU: expected a multiple of %d, at most %d"
@@ -135,7 +135,11 @@ final class GpuDecoder implements Decoder {
                                             ? Algorithm.MESH_PULL
                                             : Algorithm.MESH_PUSH));
         } catch (Throwable e) {
-            close();
+            try {
+                close();
+            } catch (RuntimeException also) {
+                e.addSuppressed(also);
+            }
             throw e;
         }
     }
@@ -228,19 +232,19 @@ final class GpuDecoder implements Decoder {
 
     @Override
     public float[][] call(CallLog log, int[] ids, Row[] rows, int... wanted) {
+        if (log != null) {
+            throw new UnsupportedOperationException("a log of calls on a GPU: expected null");
+        }
         gpu.bind();
         tokens = Shards.even(ids.length, fabric.size());
         enter(ids, rows);
-        boolean inGraph =
+        boolean suitsGraph =
                 isAlone() && wanted.length == ids.length && ids.length <= MOST_ROWS_OF_GRAPHS;
-        Pass used =
-                inGraph
-                        ? passes.computeIfAbsent(ids.length, count -> new Pass(Shards.of(count)))
-                        : pass;
-        if (inGraph) {
-            used.launch(wanted);
-        } else {
+        Pass used = suitsGraph ? passes.computeIfAbsent(ids.length, this::passOf) : pass;
+        if (used == pass) {
             used.queue(wanted);
+        } else {
+            used.launch(wanted);
         }
         DeviceMatrix part = used.logits(wanted.length);
         Matrix found = logits.rows(0, wanted.length);
@@ -263,6 +267,18 @@ final class GpuDecoder implements Decoder {
             used.set(i, shape.width() + 1, Objects.checkIndex(rows[i].place(), longest));
         }
         entered.rows(0, ids.length).upload(used, stream);
+    }
+
+    /** Operators for these rows alone; those for any rows if the GPU has no memory for more. */
+    private Pass passOf(int rows) {
+        int before = opened.size();
+        try {
+            return new Pass(Shards.of(rows));
+        } catch (RuntimeException e) {
+            closeFrom(before);
+            tokens = Shards.of(rows);
+            return pass;
+        }
     }
 
     private void awaitAll() {
@@ -333,14 +349,27 @@ final class GpuDecoder implements Decoder {
     @Override
     public void close() {
         gpu.bind();
-        for (AutoCloseable one : opened.reversed()) {
+        closeFrom(0);
+    }
+
+    /** The latest first, and all of them, whatever one of them throws. */
+    private void closeFrom(int first) {
+        IllegalStateException failure = null;
+        for (AutoCloseable one : opened.subList(first, opened.size()).reversed()) {
             try {
                 one.close();
             } catch (Exception e) {
-                throw new IllegalStateException(e);
+                if (failure == null) {
+                    failure = new IllegalStateException(e);
+                } else {
+                    failure.addSuppressed(e);
+                }
             }
         }
-        opened.clear();
+        opened.subList(first, opened.size()).clear();
+        if (failure != null) {
+            throw failure;
+        }
     }
 
     /** What a rank has of a layer. */

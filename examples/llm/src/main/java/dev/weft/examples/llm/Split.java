@@ -18,29 +18,35 @@ record Split(Shape shape, Shards heads, Shards hidden, Shards vocabulary) {
     }
 
     /**
-     * @param hiddenUnit hidden columns are cut at multiples of this
+     * @param unit sums over ranks are cut at multiples of this
      */
-    static Split of(Model model, int ranks, int hiddenUnit) {
+    static Split of(Model model, int ranks, int unit) {
         Shape shape = model.shape();
         List<Tensor> outs = model.layers().stream().map(Model.Layer::attentionOut).toList();
         List<Tensor> downs = model.layers().stream().map(Model.Layer::down).toList();
         return new Split(
                 shape,
-                even(shape.width(), quantum(outs, shape.headWidth()), ranks),
-                even(shape.hidden(), quantum(downs, hiddenUnit), ranks),
+                even(shape.width(), quantum(outs, shape.headWidth(), unit), ranks),
+                even(shape.hidden(), quantum(downs, 1, unit), ranks),
                 Shards.even(shape.vocabulary(), ranks));
     }
 
-    /** A multiple of the unit and of the elements of a block in all layers. */
-    private static int quantum(List<Tensor> tensors, int unit) {
-        int quantum = unit;
+    /** A multiple of both units and of the elements of a block in all layers. */
+    private static int quantum(List<Tensor> tensors, int one, int other) {
+        int quantum = multiple(one, other);
         for (Tensor tensor : tensors) {
-            int step = quantum;
-            while (quantum % tensor.quantum() != 0) {
-                quantum += step;
-            }
+            quantum = multiple(quantum, tensor.quantum());
         }
         return quantum;
+    }
+
+    /** The smallest of both. */
+    private static int multiple(int one, int other) {
+        int multiple = one;
+        while (multiple % other != 0) {
+            multiple += one;
+        }
+        return multiple;
     }
 
     private static Shards even(int columns, int quantum, int ranks) {
