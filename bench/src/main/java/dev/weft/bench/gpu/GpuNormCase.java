@@ -3,16 +3,12 @@ package dev.weft.bench.gpu;
 import dev.weft.bench.measure.BenchRow;
 import dev.weft.bench.measure.Resources;
 import dev.weft.cuda.DeviceMatrix;
-import dev.weft.cuda.GpuStream;
 import dev.weft.cuda.op.CudaAllGatherMatmul;
-import dev.weft.cuda.op.CudaMatmulReduce;
-import dev.weft.fabric.Fabric;
 import dev.weft.op.Epilogue;
 import dev.weft.plan.Shards;
 import dev.weft.report.Samples;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
-import dev.weft.trace.View;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.util.ArrayList;
@@ -46,30 +42,6 @@ final class GpuNormCase {
             List.of(new Size(2, 128), new Size(2, 8192), new Size(4, 2048), new Size(4, 8192));
 
     private GpuNormCase() {}
-
-    /** What one rank calls. */
-    private record Rank(GpuStream stream, CudaMatmulReduce operator) implements AutoCloseable {
-
-        static Rank of(GpuBench bench, GpuSumsData data, Epilogue epilogue, Fabric fabric) {
-            int number = fabric.rank();
-            CudaMatmulReduce operator =
-                    CudaMatmulReduce.on(fabric, bench.gpu(), true)
-                            .a(data.shards, data.kParts(), DType.BF16)
-                            .b(data.b(number), false)
-                            .output(DType.BF16)
-                            .epilogue(epilogue)
-                            .prepare();
-            operator.call(data.input(number));
-            operator.call(data.input(number));
-            return new Rank(GpuStream.create(), operator);
-        }
-
-        @Override
-        public void close() {
-            operator.close();
-            stream.close();
-        }
-    }
 
     static void run(GpuBench bench, Consumer<BenchRow> sink)
             throws IOException, InterruptedException {
@@ -112,34 +84,13 @@ final class GpuNormCase {
         return Samples.ofNs(ns);
     }
 
-    /** By the host's clock, until all ranks have all rows. */
+    /** By the host's clock, until all ranks have all rows, which are to have one rank's bits. */
     private static Map<String, Samples> fused(
             GpuBench bench, GpuSumsData data, Epilogue epilogue, List<BenchRow.Check> checks) {
-        int count = data.shards.ranks();
-        try (CudaAllGatherMatmul alone =
-                        data.operatorOf(0, data.kParts().totalRows(), DType.BF16, epilogue);
-                GpuRanks<Rank> ranks =
-                        new GpuRanks<>(
-                                bench, count, fabric -> Rank.of(bench, data, epilogue, fabric))) {
-            Map<String, Samples> times =
-                    ranks.take(
-                            List.of(FUSED),
-                            bench.quick() ? GpuSharedCase.QUICK_WARMUP : GpuSharedCase.WARMUP,
-                            bench.iterations(),
-                            (rank, name) -> {
-                                CudaMatmulReduce op = rank.operator;
-                                op.start(op.nextShard(), rank.stream, View.PIPELINED).await();
-                                return GpuRanks.BY_HOST;
-                            });
-            for (Rank rank : ranks.all()) {
-                checks.add(
-                        GpuJudge.sameBits(
-                                bench,
-                                "bits of one rank's rows",
-                                rank.operator.product(0),
-                                alone.product(0)));
-            }
-            return times;
+        long k = data.kParts().totalRows();
+        try (CudaAllGatherMatmul alone = data.operatorOf(0, k, DType.BF16, epilogue)) {
+            return GpuSharedSumsCase.take(
+                    bench, data, FUSED, true, epilogue, alone.product(0), checks);
         }
     }
 

@@ -7,6 +7,7 @@ import dev.weft.cuda.GpuStream;
 import dev.weft.cuda.op.CudaAllGatherMatmul;
 import dev.weft.cuda.op.CudaMatmulReduce;
 import dev.weft.fabric.Fabric;
+import dev.weft.op.Epilogue;
 import dev.weft.op.Operator.PendingCall;
 import dev.weft.plan.Shards;
 import dev.weft.report.Samples;
@@ -47,13 +48,15 @@ final class GpuSharedSumsCase {
     private record Rank(int number, GpuStream stream, CudaMatmulReduce operator)
             implements AutoCloseable {
 
-        static Rank of(GpuBench bench, GpuSumsData data, boolean all, Fabric fabric) {
+        static Rank of(
+                GpuBench bench, GpuSumsData data, boolean all, Epilogue epilogue, Fabric fabric) {
             int number = fabric.rank();
             CudaMatmulReduce operator =
                     CudaMatmulReduce.on(fabric, bench.gpu(), all)
                             .a(data.shards, data.kParts(), data.b().dtype())
                             .b(data.b(number), false)
                             .output(data.b().dtype())
+                            .epilogue(epilogue)
                             .prepare();
             operator.call(data.input(number));
             operator.call(data.input(number));
@@ -93,7 +96,9 @@ final class GpuSharedSumsCase {
             times.put(COPIES, inARow(bench, () -> copy(bench, c, to, ranks - 1)));
             List<BenchRow.Check> checks = new ArrayList<>();
             for (String what : List.of(SCATTER, ALL)) {
-                times.putAll(take(bench, data, what, whole.product(0), checks));
+                boolean all = what.equals(ALL);
+                Epilogue none = Epilogue.none();
+                times.putAll(take(bench, data, what, all, none, whole.product(0), checks));
             }
             return row(ranks, times, checks);
         }
@@ -136,16 +141,18 @@ final class GpuSharedSumsCase {
     }
 
     /** By the host's clock, until all ranks have their rows. */
-    private static Map<String, Samples> take(
+    static Map<String, Samples> take(
             GpuBench bench,
             GpuSumsData data,
             String what,
+            boolean all,
+            Epilogue epilogue,
             DeviceMatrix expected,
             List<BenchRow.Check> checks) {
-        boolean all = what.equals(ALL);
         int count = data.shards.ranks();
         try (GpuRanks<Rank> ranks =
-                new GpuRanks<>(bench, count, fabric -> Rank.of(bench, data, all, fabric))) {
+                new GpuRanks<>(
+                        bench, count, fabric -> Rank.of(bench, data, all, epilogue, fabric))) {
             Map<String, Samples> times =
                     ranks.take(
                             List.of(what),
