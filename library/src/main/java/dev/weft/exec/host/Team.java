@@ -5,6 +5,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 
 /**
@@ -17,8 +18,14 @@ import java.util.function.Consumer;
  */
 public final class Team implements AutoCloseable {
 
-    /** Polls before parking; a round often follows the last one closely. */
+    /**
+     * A thread that waits polls before it parks, since a round often follows the last one closely:
+     * first without, then with an offer of its core to others. Measured with an encoder of six
+     * layers on two cores, 16 rows: 8% less time than with the first part alone, as with 200 us.
+     */
     private static final int SPINS = 100;
+
+    private static final long YIELDS_NS = 50_000;
 
     private final String name;
     private final Consumer<Runnable> first;
@@ -31,6 +38,9 @@ public final class Team implements AutoCloseable {
     private volatile int finished;
     private volatile Thread awaiting;
     private volatile boolean closed;
+
+    /** Made once: waiting allocates nothing. */
+    private final BooleanSupplier done = this::isDone;
 
     /** What the thread that awaits the round is still to run; null if nothing. */
     private Runnable own;
@@ -84,6 +94,7 @@ public final class Team implements AutoCloseable {
 
         private final Thread thread;
         private volatile Runnable due;
+        private final BooleanSupplier dueOrClosed = () -> due != null || closed;
 
         Member(String threadName) {
             this.thread = Thread.ofPlatform().daemon().name(threadName).unstarted(this);
@@ -112,17 +123,28 @@ public final class Team implements AutoCloseable {
         }
 
         private boolean awaitDue() {
-            for (int spin = 0; due == null; spin++) {
+            poll(dueOrClosed);
+            while (due == null) {
                 if (closed) {
                     return false;
                 }
-                if (spin < SPINS) {
-                    Thread.onSpinWait();
-                } else {
-                    LockSupport.park(Team.this);
-                }
+                LockSupport.park(Team.this);
             }
             return true;
+        }
+    }
+
+    /** Waits a little while. */
+    private static void poll(BooleanSupplier ended) {
+        for (int spin = 0; spin < SPINS; spin++) {
+            if (ended.getAsBoolean()) {
+                return;
+            }
+            Thread.onSpinWait();
+        }
+        long start = System.nanoTime();
+        while (!ended.getAsBoolean() && System.nanoTime() - start < YIELDS_NS) {
+            Thread.yield();
         }
     }
 
@@ -179,6 +201,7 @@ public final class Team implements AutoCloseable {
             runTask(task);
         }
         boolean interrupted = false;
+        poll(done);
         while (!isDone()) {
             LockSupport.park(this);
             // An interrupt must not end the call half-way: peers depend on it. Pass it on later.
