@@ -71,6 +71,7 @@ class ArchitectureTest {
                                     "trace",
                                     "fabric..",
                                     "gemm",
+                                    "gemm.code",
                                     "plan..",
                                     "tensor",
                                     "ffi",

@@ -255,7 +255,7 @@ public final class Epilogue {
         for (int i = 0; i < results; i++) {
             Matrix target = targets.get(i);
             Matrix second = joins() ? sums.get(1) : null;
-            scratch.apply(i, sums.get(i), second, 0, target.rows(), 0, target.cols(), target, 0);
+            scratch.apply(i, sums.get(i), 0, second, 0, target.rows(), 0, target.cols(), target, 0);
         }
     }
 

@@ -4,6 +4,10 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.weft.fabric.World;
+import dev.weft.op.AllGatherMatmul;
+import dev.weft.op.Epilogue;
+import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.io.IOException;
@@ -75,13 +79,50 @@ class GemmsIT {
         assertTrue(output.contains("auto gives vector-"), output);
     }
 
+    /** Operators, too, whose epilogues are in machine code otherwise. */
+    @Test
+    void operatorsWorkWithoutMachineCode() throws Exception {
+        String output = run(List.of(FORBIDDEN), Caller.class);
+        assertTrue(output.contains("gelu(3 x 1) is 2.9959502\n"), output);
+    }
+
+    /** Prints an element of a call. */
+    static final class Caller {
+        private Caller() {}
+
+        public static void main(String[] none) {
+            try (World world = World.threads(1);
+                    Arena arena = Arena.ofShared()) {
+                Matrix a = Matrix.copyOf(arena, new float[][] {{3}});
+                Matrix b = Matrix.copyOf(arena, new float[][] {{1}});
+                world.run(
+                        fabric -> {
+                            try (var operator =
+                                    AllGatherMatmul.on(fabric)
+                                            .a(Shards.of(1), DType.FP32)
+                                            .b(b)
+                                            .epilogue(Epilogue.none().gelu())
+                                            .prepare()) {
+                                float found = operator.call(a).product().get(0, 0);
+                                System.out.println("gelu(3 x 1) is " + found);
+                            }
+                        });
+            }
+        }
+    }
+
     private static String ask(List<String> options, String... names)
+            throws IOException, InterruptedException {
+        return run(options, Asker.class, names);
+    }
+
+    private static String run(List<String> options, Class<?> program, String... names)
             throws IOException, InterruptedException {
         List<String> command = new ArrayList<>();
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
         command.addAll(options);
         command.addAll(List.of("-cp", System.getProperty("java.class.path")));
-        command.add(Asker.class.getName());
+        command.add(program.getName());
         command.addAll(Arrays.asList(names));
         Process process = new ProcessBuilder(command).redirectErrorStream(true).start();
         String output =

@@ -4,11 +4,11 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.weft.exec.host.Activations;
 import dev.weft.exec.host.PreparedEpilogue;
 import dev.weft.fabric.transport.Ranks;
 import dev.weft.gemm.Gemm;
 import dev.weft.gemm.Gemms;
+import dev.weft.gemm.code.Activations;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;

@@ -282,6 +282,7 @@ class MatmulReduceTest {
                                             .apply(
                                                     0,
                                                     product(arena, a, gate).rows(first, count),
+                                                    0,
                                                     product(arena, a, up).rows(first, count),
                                                     0,
                                                     count,

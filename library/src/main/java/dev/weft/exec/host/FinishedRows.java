@@ -9,8 +9,9 @@ import java.lang.foreign.MemorySegment;
 import java.util.List;
 
 /**
- * Multiplies rows and applies an epilogue: the sums of a block go to reused fp32 memory and from
- * there, finished, to the product. Allocates nothing in a call. For one thread.
+ * Multiplies rows and applies an epilogue to the sums of a block while they are in a near cache.
+ * Sums are in the product itself if it has their type, and nothing else is read from there,
+ * otherwise in reused memory. Allocates nothing in a call. For one thread.
  */
 final class FinishedRows {
 
@@ -25,6 +26,7 @@ final class FinishedRows {
     private final Gemm gemm;
     private final Scratch scratch;
     private final List<Product> products;
+    private final PreparedEpilogue prepared;
     private final PreparedEpilogue.Scratch epilogue;
     private final long stepRows;
     private final long stepCols;
@@ -47,6 +49,7 @@ final class FinishedRows {
         this.gemm = gemm;
         this.scratch = scratch;
         this.products = products;
+        this.prepared = epilogue;
         this.epilogue = epilogue.new Scratch();
         this.stepRows = Math.clamp(mostRows, 1, gemm.blockRows());
         long widest = products.stream().mapToLong(product -> product.b().n()).max().orElse(0);
@@ -96,12 +99,15 @@ final class FinishedRows {
             Matrix c,
             long cRow) {
         Product sides = products.get(product);
-        Matrix first = sums[product];
+        boolean inC =
+                c.dtype() == DType.FP32 && c.cols() == sides.b().n() && !prepared.readsFrom(c);
+        Matrix first = inC ? c : sums[product];
+        long firstRow = inC ? cRow : 0;
         Matrix second = seconds[product];
-        gemm.multiply(a, aRow, rows, sides.b(), firstCol, cols, first, 0, scratch);
+        gemm.multiply(a, aRow, rows, sides.b(), firstCol, cols, first, firstRow, scratch);
         if (second != null) {
             gemm.multiply(a, aRow, rows, sides.second(), firstCol, cols, second, 0, scratch);
         }
-        epilogue.apply(product, first, second, 0, rows, firstCol, cols, c, cRow);
+        epilogue.apply(product, first, firstRow, second, 0, rows, firstCol, cols, c, cRow);
     }
 }

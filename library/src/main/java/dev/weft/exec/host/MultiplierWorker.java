@@ -501,7 +501,7 @@ final class MultiplierWorker extends Worker {
     private void apply(int i, Matrix of, Matrix second, long row, long rows, long resultRow) {
         Product result = products.results().get(i);
         Matrix c = result.c(call.operatorCall);
-        epilogue.apply(i, of, second, row, rows, 0, result.b().n(), c, resultRow);
+        epilogue.apply(i, of, row, second, row, rows, 0, result.b().n(), c, resultRow);
     }
 
     private void log(Timeline.Kind kind, long row, long rows, int peer, long start) {

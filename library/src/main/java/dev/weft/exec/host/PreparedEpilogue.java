@@ -1,11 +1,20 @@
 package dev.weft.exec.host;
 
+import static java.lang.foreign.ValueLayout.JAVA_FLOAT;
+
 import dev.weft.gemm.RowConverter;
+import dev.weft.gemm.code.Activations;
+import dev.weft.gemm.code.EpilogueCode;
+import dev.weft.gemm.code.EpilogueCode.Step;
 import dev.weft.op.exec.EpilogueSteps;
 import dev.weft.op.exec.EpilogueSteps.Kind;
+import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import dev.weft.tensor.ScaledMatrix;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.lang.ref.Reference;
+import java.util.List;
 
 /**
  * An epilogue with the operands of one operator: the biases, and the residual of the running call.
@@ -23,6 +32,13 @@ public final class PreparedEpilogue {
     private final EpilogueSteps steps;
     private final Kind[] kinds;
     private final float[][] biases;
+
+    /** Null if rows are not finished by machine code. */
+    private final EpilogueCode code;
+
+    /** The biases for it. */
+    private final MemorySegment[] nativeBiases;
+
     private Matrix residual;
 
     /**
@@ -34,7 +50,29 @@ public final class PreparedEpilogue {
         this.steps = steps;
         this.kinds = steps.kinds().toArray(Kind[]::new);
         this.biases = steps.biases().toArray(float[][]::new);
+        this.code = code(steps);
+        this.nativeBiases =
+                steps.biases().stream()
+                        .map(bias -> Arena.ofAuto().allocateFrom(JAVA_FLOAT, bias))
+                        .toArray(MemorySegment[]::new);
         begin(rows);
+    }
+
+    /** For all steps but a norm, unless two products are joined after their first step. */
+    private static EpilogueCode code(EpilogueSteps steps) {
+        if (steps.scaled() != null || steps.kinds().indexOf(Kind.SWIGLU) > 0) {
+            return null;
+        }
+        List<Step> coded =
+                steps.kinds().stream()
+                        .filter(kind -> kind != Kind.RMS_NORM && kind != Kind.LAYER_NORM)
+                        .map(
+                                kind ->
+                                        kind == Kind.SWIGLU
+                                                ? Step.SILU_TIMES
+                                                : Step.valueOf(kind.name()))
+                        .toList();
+        return coded.isEmpty() ? null : EpilogueCode.of(coded);
     }
 
     /**
@@ -57,12 +95,22 @@ public final class PreparedEpilogue {
         if (next instanceof Matrix matrix
                 && matrix.rows() == rows
                 && matrix.cols() == steps.cols()
-                && matrix.data().isAccessibleBy(OTHER_THREAD)) {
+                && isOfAnyThread(matrix)) {
             return matrix;
         }
         throw steps.wrongShape(
                 "residual is " + (next instanceof Matrix matrix ? matrix.describe() : next),
                 "[%d, %d], in memory that any thread may read".formatted(rows, steps.cols()));
+    }
+
+    /** Whether memory belongs to no thread alone. */
+    static boolean isOfAnyThread(Matrix matrix) {
+        return matrix.data().isAccessibleBy(OTHER_THREAD);
+    }
+
+    /** Whether the residual of the running call is in the memory of a result. */
+    boolean readsFrom(Matrix result) {
+        return residual != null && residual.data().asOverlappingSlice(result.data()).isPresent();
     }
 
     /** Whether only whole rows can be finished. */
@@ -80,6 +128,12 @@ public final class PreparedEpilogue {
 
         private static final int PIECE = Activations.PIECE;
 
+        /** Elements of a call of machine code: some 30 us. */
+        private static final int MOST_CODED = 1 << 14;
+
+        private static final long FLOAT_BYTES = Float.BYTES;
+
+        private final EpilogueCode.Addresses at = new EpilogueCode.Addresses();
         private final RowConverter converter = new RowConverter();
         private final Activations activations = new Activations();
 
@@ -108,17 +162,19 @@ public final class PreparedEpilogue {
          * normalized or scaled: then all at once. Allocates nothing.
          *
          * @param product the number of the result
-         * @param sums fp32, as wide as the target, unless that has scales in front
+         * @param sums fp32, as wide as the target, unless that has scales in front; may be the
+         *     target itself, from the same row on
+         * @param sumsRow the first row there
          * @param second the sums of the second product if two are joined, else null
-         * @param sumsRow the first row in both
          * @param firstCol the first column, everywhere
          * @param targetRow the first row in the target, and in the residual
          */
         public void apply(
                 int product,
                 Matrix sums,
-                Matrix second,
                 long sumsRow,
+                Matrix second,
+                long secondRow,
                 long rowCount,
                 long firstCol,
                 long cols,
@@ -129,15 +185,28 @@ public final class PreparedEpilogue {
                         "%d columns of a row to normalize: expected all %d"
                                 .formatted(cols, norm.cols()));
             }
+            long coded = inMachineCode(sums, second, target) ? cols - cols % code.step() : 0;
+            if (norm != null && coded < cols) {
+                coded = 0;
+            }
             for (long row = 0; row < rowCount; row++) {
-                for (long done = 0; done < cols; done += PIECE) {
+                if (coded > 0) {
+                    at.source = address(sums, sumsRow + row, firstCol);
+                    at.factors = second == null ? 0 : address(second, secondRow + row, firstCol);
+                    code(product, coded, firstCol, target, targetRow + row);
+                }
+                for (long done = norm == null ? coded : 0; done < cols; done += PIECE) {
                     int count = (int) Math.min(PIECE, cols - done);
                     long col = firstCol + done;
-                    converter.widen(sums, sumsRow + row, col, count, bytes[0], 0);
-                    if (second != null) {
-                        converter.widen(second, sumsRow + row, col, count, bytes[1], 0);
+                    if (done < coded) {
+                        converter.widen(target, targetRow + row, col, count, bytes[0], 0);
+                    } else {
+                        converter.widen(sums, sumsRow + row, col, count, bytes[0], 0);
+                        if (second != null) {
+                            converter.widen(second, secondRow + row, col, count, bytes[1], 0);
+                        }
+                        steps(product, second == null ? 1 : 2, targetRow + row, col, count);
                     }
-                    steps(product, second == null ? 1 : 2, targetRow + row, col, count);
                     if (norm != null) {
                         norm.take(values[0], count, (int) done);
                     } else if (whole != null) {
@@ -149,6 +218,47 @@ public final class PreparedEpilogue {
                 if (whole != null) {
                     finish((int) cols, target, targetRow + row);
                 }
+            }
+            // Machine code knows their addresses alone.
+            Reference.reachabilityFence(sums);
+            Reference.reachabilityFence(second);
+            Reference.reachabilityFence(PreparedEpilogue.this);
+        }
+
+        private boolean inMachineCode(Matrix sums, Matrix second, Matrix target) {
+            return code != null
+                    && isInReach(sums)
+                    && isInReach(target)
+                    && (second == null || isInReach(second))
+                    && (residual == null || isInReach(residual));
+        }
+
+        private static boolean isInReach(Matrix matrix) {
+            return matrix.dtype() == DType.FP32 && matrix.data().isNative();
+        }
+
+        private static long address(Matrix matrix, long row, long col) {
+            return matrix.data().address() + matrix.offset(row, col);
+        }
+
+        /** Finishes columns of a row, whose sums are where {@link #at} says. */
+        private void code(int product, long cols, long firstCol, Matrix target, long row) {
+            at.target = address(target, row, firstCol);
+            at.bias =
+                    nativeBiases.length == 0
+                            ? 0
+                            : nativeBiases[product].address() + firstCol * Float.BYTES;
+            at.residual = residual == null ? 0 : address(residual, row, firstCol);
+            // Only the residual's memory is not the operator's own.
+            MemorySegment base = residual == null ? target.data() : residual.data();
+            for (long done = 0; done < cols; done += MOST_CODED) {
+                int count = (int) Math.min(MOST_CODED, cols - done);
+                code.apply(base, at, target.data(), count);
+                at.source += count * FLOAT_BYTES;
+                at.factors += count * FLOAT_BYTES;
+                at.bias += count * FLOAT_BYTES;
+                at.residual += count * FLOAT_BYTES;
+                at.target += count * FLOAT_BYTES;
             }
         }
 

@@ -1,5 +1,6 @@
 package dev.weft.exec.host;
 
+import dev.weft.gemm.code.Activations;
 import dev.weft.op.exec.EpilogueSteps;
 import java.util.Arrays;
 
@@ -22,6 +23,9 @@ final class RowNorm {
 
     private static final int SUMS = Activations.PIECE;
 
+    /** Sums that are added without a loop. */
+    private static final int LAST = 8;
+
     private final float[] weight;
 
     /** Null for the root mean square. */
@@ -40,7 +44,7 @@ final class RowNorm {
         this.epsilon = norm.epsilon();
         this.row = new float[weight.length];
         int needed = SUMS;
-        while (needed > 1 && needed / 2 >= row.length) {
+        while (needed > LAST && needed / 2 >= row.length) {
             needed /= 2;
         }
         this.used = needed;
@@ -84,14 +88,29 @@ final class RowNorm {
 
     /** The sum of the sums, which are +0 afterwards, by the number of columns. */
     private double mean() {
-        for (int half = used / 2; half > 0; half /= 2) {
-            for (int i = 0; i < half; i++) {
-                sums[i] += sums[half + i];
-            }
+        int count = Math.min(row.length, SUMS);
+        int rest = count;
+        for (int half = used / 2; half >= LAST; half /= 2) {
+            add(sums, half, rest - half);
+            rest = half;
         }
-        double mean = sums[0] / row.length;
-        Arrays.fill(sums, 0, used, 0);
+        double mean = sumOfLast(sums) / row.length;
+        Arrays.fill(sums, 0, count, 0);
         return mean;
+    }
+
+    /** Adds the second half, which may have fewer. */
+    private static void add(double[] sums, int half, int count) {
+        for (int i = 0; i < count; i++) {
+            sums[i] += sums[half + i];
+        }
+    }
+
+    /** As loops over 4, 2 and 1, which would take longer than all before. */
+    private static double sumOfLast(double[] sums) {
+        double even = sums[0] + sums[4] + (sums[2] + sums[6]);
+        double odd = sums[1] + sums[5] + (sums[3] + sums[7]);
+        return even + odd;
     }
 
     private static void add(float[] x, double[] sums, int count) {

@@ -73,6 +73,65 @@ final class A64Assembler extends Assembler {
         put32(0x2E613800 | two(n, d));
     }
 
+    // Doubles: two in a vector.
+
+    /** d = the two floats in the low half of n, as doubles. */
+    public void widenFloats(int d, int n) {
+        put32(0x0E617800 | two(n, d));
+    }
+
+    /** The low half of d = the two doubles of n as floats; clears the upper half. */
+    public void narrowDoubles(int d, int n) {
+        put32(0x0E616800 | two(n, d));
+    }
+
+    public void fabsDoubles(int d, int n) {
+        put32(0x4EE0F800 | two(n, d));
+    }
+
+    /** d = the smaller of n and m, lane by lane; NaN if one is. */
+    public void fminDoubles(int d, int n, int m) {
+        put32(0x4EE0F400 | reg(m) << 16 | two(n, d));
+    }
+
+    /** d = the larger of n and m, lane by lane, where +0 is larger than -0; NaN if one is. */
+    public void fmaxDoubles(int d, int n, int m) {
+        put32(0x4E60F400 | reg(m) << 16 | two(n, d));
+    }
+
+    public void faddDoubles(int d, int n, int m) {
+        put32(0x4E60D400 | reg(m) << 16 | two(n, d));
+    }
+
+    /** d = n - m. */
+    public void fsubDoubles(int d, int n, int m) {
+        put32(0x4EE0D400 | reg(m) << 16 | two(n, d));
+    }
+
+    public void fmulDoubles(int d, int n, int m) {
+        put32(0x6E60DC00 | reg(m) << 16 | two(n, d));
+    }
+
+    /** d = n / m. */
+    public void fdivDoubles(int d, int n, int m) {
+        put32(0x6E60FC00 | reg(m) << 16 | two(n, d));
+    }
+
+    /** d += n x m, lane by lane, each rounded once. */
+    public void fmlaDoubles(int d, int n, int m) {
+        put32(0x4E60CC00 | reg(m) << 16 | two(n, d));
+    }
+
+    /** d = n + m, lanes of 64 bits. */
+    public void addLongs(int d, int n, int m) {
+        put32(0x4EE08400 | reg(m) << 16 | two(n, d));
+    }
+
+    /** d = n with each lane of 64 bits shifted to the left. */
+    public void shlLongs(int d, int n, int shift) {
+        put32(0x4F405400 | inRange("shift", shift, 0, 63) << 16 | two(n, d));
+    }
+
     // Whole numbers in vectors.
 
     /** d += for each lane the four signed bytes of n x those of m[index]. */
@@ -165,6 +224,11 @@ final class A64Assembler extends Assembler {
      */
     public void ldrD(int t, int base, int offset) {
         put32(0xFD400000 | unsigned(offset, 8) | two(base, t));
+    }
+
+    /** Stores the low half; offset 0 to 32760 in steps of 8. */
+    public void strD(int t, int base, int offset) {
+        put32(0xFD000000 | unsigned(offset, 8) | two(base, t));
     }
 
     public void strS(int t, int base, int offset) {

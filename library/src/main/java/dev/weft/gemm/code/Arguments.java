@@ -33,7 +33,13 @@ public final class Arguments {
         /** Panels of B that follow each other. */
         PANELS,
         /** The pitch of rows of A that are read in place. */
-        A_PITCH;
+        A_PITCH,
+        // Of an epilogue: the target in C, and operands from the first piece of memory on.
+        TARGET,
+        SOURCE,
+        FACTORS,
+        BIAS,
+        RESIDUAL;
 
         int offset() {
             return ordinal() * Long.BYTES;

@@ -80,26 +80,26 @@ class X86Assembler extends Assembler {
     // Vectors.
 
     public void vmovups(int d, int base, int offset) {
-        vectorMemory(MAP_0F, NONE, 0x10, d, base, offset, VECTOR);
+        vectorMemory(MAP_0F, NONE, 0x10, d, 0, base, offset, VECTOR);
     }
 
     public void vmovupsStore(int base, int offset, int s) {
-        vectorMemory(MAP_0F, NONE, 0x11, s, base, offset, VECTOR);
+        vectorMemory(MAP_0F, NONE, 0x11, s, 0, base, offset, VECTOR);
     }
 
     /** d = the float in memory, in every lane. */
     public void vbroadcastss(int d, int base, int offset) {
-        vectorMemory(MAP_0F38, P66, 0x18, d, base, offset, Float.BYTES);
+        vectorMemory(MAP_0F38, P66, 0x18, d, 0, base, offset, Float.BYTES);
     }
 
     /** d = as many fp16 in memory as there are lanes, as floats. */
     public void vcvtph2ps(int d, int base, int offset) {
-        vectorMemory(MAP_0F38, P66, 0x13, d, base, offset, VECTOR / 2);
+        vectorMemory(MAP_0F38, P66, 0x13, d, 0, base, offset, VECTOR / 2);
     }
 
     /** d = as many 16-bit values in memory as there are lanes, each in the lower half of one. */
     public void vpmovzxwd(int d, int base, int offset) {
-        vectorMemory(MAP_0F38, P66, 0x33, d, base, offset, VECTOR / 2);
+        vectorMemory(MAP_0F38, P66, 0x33, d, 0, base, offset, VECTOR / 2);
     }
 
     /** d = s with each lane shifted to the left. */
@@ -146,12 +146,12 @@ class X86Assembler extends Assembler {
 
     /** In each 128 bits, d = the lower halves of n and m. */
     public void vunpcklpd(int d, int n, int m) {
-        vectorRegisters(MAP_0F, wide ? P66 | WORDS : P66, 0x14, d, n, m);
+        vectorRegisters(MAP_0F, ofDoubles(), 0x14, d, n, m);
     }
 
     /** In each 128 bits, d = the upper halves of n and m. */
     public void vunpckhpd(int d, int n, int m) {
-        vectorRegisters(MAP_0F, wide ? P66 | WORDS : P66, 0x15, d, n, m);
+        vectorRegisters(MAP_0F, ofDoubles(), 0x15, d, n, m);
     }
 
     /** d = two of the halves of n and m, 4 bits of {@code choice} for each; 256 bits only. */
@@ -166,6 +166,97 @@ class X86Assembler extends Assembler {
         only512("vshuff32x4");
         vectorRegisters(MAP_0F3A, P66, 0x23, d, n, m);
         put(inRange("choice", choice, 0, 255));
+    }
+
+    // Doubles.
+
+    /** d = as many floats in memory as there are lanes of doubles. */
+    public void vcvtps2pd(int d, int base, int offset) {
+        vectorMemory(MAP_0F, NONE, 0x5A, d, 0, base, offset, VECTOR / 2);
+    }
+
+    /** d = the floats of the first half of s. */
+    public void vcvtps2pd(int d, int s) {
+        vectorRegisters(MAP_0F, NONE, 0x5A, d, 0, s);
+    }
+
+    /** The first half of d = the doubles of s as floats. */
+    public void vcvtpd2ps(int d, int s) {
+        vectorRegisters(MAP_0F, ofDoubles(), 0x5A, d, 0, s);
+    }
+
+    /** Stores the first half of s, a register of 0 to 15. */
+    public void storeHalf(int base, int offset, int s) {
+        vex(MAP_0F, NONE, first16(s), 0, general(base) >> 3, wide);
+        put(0x11);
+        memory(s, base, offset, 1);
+    }
+
+    public void vaddpd(int d, int n, int m) {
+        vectorRegisters(MAP_0F, ofDoubles(), 0x58, d, n, m);
+    }
+
+    public void vmulpd(int d, int n, int m) {
+        vectorRegisters(MAP_0F, ofDoubles(), 0x59, d, n, m);
+    }
+
+    /** d = n x the vector in memory. */
+    public void vmulpd(int d, int n, int base, int offset) {
+        vectorMemory(MAP_0F, ofDoubles(), 0x59, d, n, base, offset, VECTOR);
+    }
+
+    /** d = n - m. */
+    public void vsubpd(int d, int n, int m) {
+        vectorRegisters(MAP_0F, ofDoubles(), 0x5C, d, n, m);
+    }
+
+    /** d = the smaller of n and m, lane by lane; m's if one is NaN or both are zero. */
+    public void vminpd(int d, int n, int m) {
+        vectorRegisters(MAP_0F, ofDoubles(), 0x5D, d, n, m);
+    }
+
+    /** d = n / m. */
+    public void vdivpd(int d, int n, int m) {
+        vectorRegisters(MAP_0F, ofDoubles(), 0x5E, d, n, m);
+    }
+
+    /** d = the larger of n and m, lane by lane; m's if one is NaN or both are zero. */
+    public void vmaxpd(int d, int n, int m) {
+        vectorRegisters(MAP_0F, ofDoubles(), 0x5F, d, n, m);
+    }
+
+    /** d += n x m, lane by lane, each rounded once. */
+    public void vfmadd231pd(int d, int n, int m) {
+        vectorRegisters(MAP_0F38, P66 | WORDS, FMADD231, d, n, m);
+    }
+
+    /** d = d x n + the vector in memory, lane by lane, each rounded once. */
+    public void vfmadd213pd(int d, int n, int base, int offset) {
+        vectorMemory(MAP_0F38, P66 | WORDS, 0xA8, d, n, base, offset, VECTOR);
+    }
+
+    /** d = n + the vector in memory, lanes of 64 bits. */
+    public void vpaddq(int d, int n, int base, int offset) {
+        vectorMemory(MAP_0F, ofDoubles(), 0xD4, d, n, base, offset, VECTOR);
+    }
+
+    /** d = s with each lane of 64 bits shifted to the left. */
+    public void vpsllq(int d, int s, int bits) {
+        int operation = 6;
+        vectorRegisters(MAP_0F, ofDoubles(), 0x73, operation, d, s);
+        put(inRange("bits", bits, 0, 63));
+    }
+
+    /** d = s with each lane of 64 bits shifted to the right. */
+    public void vpsrlq(int d, int s, int bits) {
+        int operation = 2;
+        vectorRegisters(MAP_0F, ofDoubles(), 0x73, operation, d, s);
+        put(inRange("bits", bits, 0, 63));
+    }
+
+    /** Only the longer prefix of 512 bits has the size of a lane. */
+    private int ofDoubles() {
+        return wide ? P66 | WORDS : P66;
     }
 
     // Whole numbers in vectors: methods named by bytes or words treat their vectors as such.
@@ -190,7 +281,7 @@ class X86Assembler extends Assembler {
 
     /** d = the 32 bits in memory, in every lane. */
     public void vpbroadcastd(int d, int base, int offset) {
-        vectorMemory(MAP_0F38, P66, 0x58, d, base, offset, Float.BYTES);
+        vectorMemory(MAP_0F38, P66, 0x58, d, 0, base, offset, Float.BYTES);
     }
 
     public void vmulps(int d, int n, int m) {
@@ -204,12 +295,12 @@ class X86Assembler extends Assembler {
 
     /** d = the whole numbers in memory as floats. */
     public void vcvtdq2ps(int d, int base, int offset) {
-        vectorMemory(MAP_0F, NONE, 0x5B, d, base, offset, VECTOR);
+        vectorMemory(MAP_0F, NONE, 0x5B, d, 0, base, offset, VECTOR);
     }
 
     /** d = an unsigned byte in memory for each lane. */
     public void vpmovzxbd(int d, int base, int offset) {
-        vectorMemory(MAP_0F38, P66, 0x31, d, base, offset, VECTOR / 4);
+        vectorMemory(MAP_0F38, P66, 0x31, d, 0, base, offset, VECTOR / 4);
     }
 
     /** d = n and m, bit by bit. */
@@ -570,12 +661,12 @@ class X86Assembler extends Assembler {
      * @param unit bytes of the operand with vectors of 512 bits: offsets of 8 bits count in them
      */
     private void vectorMemory(
-            int map, int prefix, int opcode, int d, int base, int offset, int unit) {
+            int map, int prefix, int opcode, int d, int n, int base, int offset, int unit) {
         int high = general(base) >> 3;
         if (wide) {
-            evex(map, prefix, vector(d), 0, high, 0, 0);
+            evex(map, prefix, vector(d), vector(n), high, 0, 0);
         } else {
-            vex(map, prefix, vector(d), 0, high, true);
+            vex(map, prefix, vector(d), vector(n), high, true);
         }
         put(opcode);
         memory(d, base, offset, wide ? unit : 1);

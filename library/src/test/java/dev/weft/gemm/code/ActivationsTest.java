@@ -1,15 +1,25 @@
-package dev.weft.exec.host;
+package dev.weft.gemm.code;
 
+import static java.nio.ByteOrder.LITTLE_ENDIAN;
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import dev.weft.gemm.code.Arguments.Name;
+import dev.weft.gemm.code.EpilogueCode.Step;
 import dev.weft.tensor.data.NormalData;
+import java.nio.ByteBuffer;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Optional;
 import java.util.Random;
 import java.util.function.DoubleUnaryOperator;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class ActivationsTest {
 
@@ -27,7 +37,10 @@ class ActivationsTest {
         }
 
         void apply(float[] values, int count) {
-            Activations activations = new Activations();
+            apply(new Activations(), values, count);
+        }
+
+        void apply(Activations activations, float[] values, int count) {
             switch (this) {
                 case SILU -> activations.silu(values, count);
                 case GELU -> activations.gelu(values, count);
@@ -79,22 +92,27 @@ class ActivationsTest {
     @EnumSource
     void resultsAreWithinTheirBound(Function function) {
         Random random = new Random(7);
-        float[] inputs = new float[Activations.PIECE];
         for (int round = 0; round < 400; round++) {
-            for (int i = 0; i < inputs.length; i++) {
-                inputs[i] =
-                        switch (round % 3) {
-                            case 0 -> (float) (random.nextGaussian() * 3);
-                            case 1 -> -random.nextFloat() * 110;
-                            default -> Float.intBitsToFloat(random.nextInt());
-                        };
-            }
+            float[] inputs = inputs(random, round);
             float[] outputs = inputs.clone();
             function.apply(outputs, outputs.length);
             for (int i = 0; i < inputs.length; i++) {
                 requireClose(function, inputs[i], outputs[i]);
             }
         }
+    }
+
+    private static float[] inputs(Random random, int round) {
+        float[] inputs = new float[Activations.PIECE];
+        for (int i = 0; i < inputs.length; i++) {
+            inputs[i] =
+                    switch (round % 3) {
+                        case 0 -> (float) (random.nextGaussian() * 3);
+                        case 1 -> -random.nextFloat() * 110;
+                        default -> Float.intBitsToFloat(random.nextInt());
+                    };
+        }
+        return inputs;
     }
 
     private static void requireClose(Function function, float input, float actual) {
@@ -168,6 +186,105 @@ class ActivationsTest {
             }
         }
         assertEquals(hash, found);
+    }
+
+    /** Machine code for each kind of processor, with values that end at a page nobody may touch. */
+    @ParameterizedTest
+    @ValueSource(strings = {"avx2", "avx512", "neon"})
+    void machineCodeGivesTheBitsOfTheLoops(String kind) {
+        for (Step step : Activations.FUNCTIONS) {
+            requireSameBits(kind, List.of(step));
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"avx2", "avx512", "neon"})
+    void machineCodeOfSeveralStepsRoundsEachOfThem(String kind) {
+        requireSameBits(kind, List.of(Step.BIAS));
+        requireSameBits(kind, List.of(Step.RELU));
+        requireSameBits(kind, List.of(Step.BIAS, Step.RELU, Step.RESIDUAL));
+        requireSameBits(kind, List.of(Step.BIAS, Step.GELU, Step.RESIDUAL));
+        requireSameBits(kind, List.of(Step.SILU_TIMES, Step.BIAS, Step.RESIDUAL));
+        requireSameBits(kind, List.of(Step.RESIDUAL, Step.GELU_TANH, Step.BIAS, Step.SILU));
+    }
+
+    private static void requireSameBits(String kind, List<Step> steps) {
+        KernelMachine machine = kind.equals("neon") ? KernelMachine.A64 : KernelMachine.X86;
+        String feature = kind.equals("avx512") ? "avx512f" : kind.equals("neon") ? "asimd" : kind;
+        Optional<String> missing = machine.unavailable(feature);
+        assumeTrue(missing.isEmpty(), () -> missing.orElseThrow());
+        EpilogueWriter.Written written = EpilogueCode.writer(kind).write(steps);
+        int count = Activations.PIECE;
+        for (int round = 0; round < 6; round++) {
+            // Source, factors, bias and residual, one after the other.
+            float[] operands = new float[4 * count];
+            for (int i = 0; i < 4; i++) {
+                float[] part = inputs(new Random(10 * round + i), i == 0 ? round : i % 2);
+                System.arraycopy(part, 0, operands, i * count, count);
+            }
+            long[] arguments = new long[Name.values().length];
+            arguments[Name.COUNT.ordinal()] = count;
+            arguments[Name.FACTORS.ordinal()] = 4L * count;
+            arguments[Name.BIAS.ordinal()] = 8L * count;
+            arguments[Name.RESIDUAL.ordinal()] = 12L * count;
+            byte[] found =
+                    machine.run(
+                            written.code(),
+                            0,
+                            bytes(operands),
+                            written.table(),
+                            new byte[4 * count],
+                            arguments);
+            float[] expected = Arrays.copyOf(operands, count);
+            for (Step step : steps) {
+                apply(step, expected, operands);
+            }
+            for (int i = 0; i < count; i++) {
+                float one = ByteBuffer.wrap(found).order(LITTLE_ENDIAN).getFloat(4 * i);
+                // Bits of NaN are not specified.
+                assertEquals(
+                        Float.floatToIntBits(expected[i]),
+                        Float.floatToIntBits(one),
+                        steps + " of " + operands[i]);
+            }
+        }
+    }
+
+    private static void apply(Step step, float[] values, float[] operands) {
+        int count = values.length;
+        switch (step) {
+            case BIAS, RESIDUAL -> {
+                int from = step == Step.BIAS ? 2 * count : 3 * count;
+                for (int i = 0; i < count; i++) {
+                    values[i] += operands[from + i];
+                }
+            }
+            case RELU -> Activations.relu(values, count);
+            default -> {
+                float[] factors = Arrays.copyOfRange(operands, count, 2 * count);
+                new ActivationLoops().apply(step, values, factors, count);
+            }
+        }
+    }
+
+    private static byte[] bytes(float[] values) {
+        ByteBuffer bytes = ByteBuffer.allocate(values.length * Float.BYTES).order(LITTLE_ENDIAN);
+        bytes.asFloatBuffer().put(values);
+        return bytes.array();
+    }
+
+    /** The bits of any count of values, also one that ends within a vector. */
+    @ParameterizedTest
+    @EnumSource
+    void machineCodeReplacesJustItsValues(Function function) {
+        assumeTrue(EpilogueCode.of(List.of()) != null, "no machine code");
+        for (int count = 1; count < 40; count++) {
+            float[] found = inputs(new Random(count), 0);
+            float[] expected = found.clone();
+            function.apply(new Activations(true), found, count);
+            function.apply(new Activations(false), expected, count);
+            assertArrayEquals(expected, found, count + " values");
+        }
     }
 
     @Test
