@@ -309,11 +309,10 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
             Chunks chunks = operator.plan().chunks();
             while (HostOperator.hasFewerRows(chunks)) {
                 Shards shards = Description.fewerRows(chunks.shards());
-                boolean direct = reduction == Reduction.DIRECT;
                 Cut cut =
                         chunkRows() > 0 || splitsPerRank() > 0
                                 ? new Cut(chunkRows(), splitsPerRank(), 0)
-                                : Cut.ofSums(shards, direct, takers, allColumns(), quantum, most);
+                                : cut(shards, reduction, takers, quantum, most);
                 chunks = cut.sums(shards, allColumns());
                 works.add(work(request(reduction, chunks), reduction, common));
             }
@@ -323,6 +322,12 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
             operator.close();
             throw e;
         }
+    }
+
+    private Cut cut(Shards shards, ReductionWriter writer, int takers, int quantum, long most) {
+        boolean direct = writer == Reduction.DIRECT;
+        boolean whole = epilogueSteps().takesWholeRows();
+        return Cut.ofSums(shards, direct, whole, takers, allColumns(), quantum, most);
     }
 
     private List<Candidate> candidates(List<ReductionWriter> tried, Gemm gemm, int workers) {
@@ -343,11 +348,7 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
                     }
                 }
             } else {
-                boolean direct = each == Reduction.DIRECT;
-                candidates.add(
-                        candidate(
-                                each,
-                                Cut.ofSums(rows, direct, takers, allColumns(), quantum, most)));
+                candidates.add(candidate(each, cut(rows, each, takers, quantum, most)));
             }
         }
         return candidates;

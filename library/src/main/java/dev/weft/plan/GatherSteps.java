@@ -215,7 +215,8 @@ final class GatherSteps {
         Shards shards = chunks.shards();
         List<Buffer> buffers = new ArrayList<>();
         long k = chunks.cols();
-        buffers.add(new Buffer("A", Buffer.Kind.A, true, shards.rows(rank), k));
+        boolean open = ranks > 1 || wants(Option.A_IN_GATHERED);
+        buffers.add(new Buffer("A", Buffer.Kind.A, open, shards.rows(rank), k));
         buffers.add(new Buffer("B", Buffer.Kind.B, true, k, request.cols()));
         buffers.add(new Buffer("C", Buffer.Kind.C, true, shards.totalRows(), request.cols()));
         boolean arrives = form.storage() == Storage.GATHERED && ranks > 1;

@@ -81,6 +81,12 @@ final class ReduceSteps {
     private void direct() {
         for (Chunk chunk : inTurn()) {
             int owner = chunk.source();
+            if (ranks == 1) {
+                // Nothing is added: rows are finished while their sums are in a near cache.
+                Part c = request.rowsOfC(builder.c(0), chunk);
+                builder.multiply(0, 0, request.rows(builder.a(0), chunk), builder.b(0), c, false);
+                continue;
+            }
             multiply(owner, chunk, multiplying, false);
             finish(owner, of(sums, owner, chunk), chunk);
             if (all) {

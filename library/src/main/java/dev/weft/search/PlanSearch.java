@@ -327,6 +327,7 @@ public record PlanSearch(Machine machine, Problem problem) {
                             : Cut.ofSums(
                                     shards,
                                     isDirect(writer),
+                                    false,
                                     computeWorkers(),
                                     problem.allColumns(),
                                     engine.rowQuantum(),

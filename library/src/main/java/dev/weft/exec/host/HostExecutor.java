@@ -62,6 +62,7 @@ public final class HostExecutor implements AutoCloseable {
     private final StartWord start;
     private final int workers;
     private final int aIn;
+    private final List<Product> results;
 
     /** By copy: A of the next call, if it has the rows of {@code placed}. */
     private final Matrix[] places = new Matrix[COPIES];
@@ -125,6 +126,7 @@ public final class HostExecutor implements AutoCloseable {
     public HostExecutor(Work work, HostExecutor first, Arena arena, Consumer<Throwable> onError) {
         this.fabric = work.fabric();
         this.plan = work.plans().get(fabric.rank());
+        this.results = work.results();
         this.gather = work.gather();
         StepMemory.Place place =
                 work.aIn() < 0
@@ -352,14 +354,18 @@ public final class HostExecutor implements AutoCloseable {
 
     /**
      * Prepares A for the next call: copies it to memory that peers can reach, unless only this rank
-     * reads it or it is there.
+     * reads it or it is there. A is also copied if only the caller's thread may read it, or if it
+     * is a result of the call before, which the next one writes.
      *
      * @param a null if the caller has written it to {@link #awaitNextA}
      */
     public void stage(Matrix a, int latest, Shards shards) {
         long startNs = System.nanoTime();
         Matrix place = awaitNextA(latest, shards);
-        boolean copies = plan.buffers().get(StepPlan.A).open() || aIn >= 0;
+        boolean copies =
+                plan.buffers().get(StepPlan.A).open()
+                        || aIn >= 0
+                        || a != null && (!PreparedEpilogue.isOfAnyThread(a) || isResult(a));
         boolean staged = a != null && copies && a.data().address() != place.data().address();
         if (staged) {
             place.copyFrom(a);
@@ -373,6 +379,17 @@ public final class HostExecutor implements AutoCloseable {
             staging.add(Timeline.Kind.STAGE, rank, rank, 0, place.rows(), call.startNs);
         }
         call.a = a == null || copies ? place : a;
+    }
+
+    private boolean isResult(Matrix a) {
+        for (int i = 0; i < results.size(); i++) {
+            for (Matrix half : results.get(i).halves()) {
+                if (half.data().asOverlappingSlice(a.data()).isPresent()) {
+                    return true;
+                }
+            }
+        }
+        return false;
     }
 
     /**

@@ -69,14 +69,25 @@ public record Cut(long chunkRows, int splitsPerRank, long chunkCols) {
      * Weft's own cut of rows whose products are summed over ranks.
      *
      * @param direct whether sums are sent only once they are whole
+     * @param wholeRows whether only whole rows are finished: whoever multiplies the last of their
+     *     columns would finish them, while the others wait
      * @param cols the columns of all products
      */
     public static Cut ofSums(
-            Shards shards, boolean direct, int workers, long cols, long rowQuantum, long mostRows) {
+            Shards shards,
+            boolean direct,
+            boolean wholeRows,
+            int workers,
+            long cols,
+            long rowQuantum,
+            long mostRows) {
         if (!direct) {
             return new Cut(SUM_ROWS, 0, 0);
         }
-        int takers = rowTakers(shards, workers, List.of(cols), rowQuantum, mostRows);
+        int takers =
+                wholeRows
+                        ? workers
+                        : rowTakers(shards, workers, List.of(cols), rowQuantum, mostRows);
         return new Cut(blockRows(shards, takers, rowQuantum, mostRows), 0, 0);
     }
 
