@@ -18,21 +18,22 @@ final class Attention {
     /** Queries at a time. */
     private static final int BLOCK = MATH.block();
 
-    /** Between columns of V: not a power of two, whose multiples share few lines of a cache. */
-    private static final int PITCH = Weights.LONGEST + 16;
-
     private static final int WIDTH = Weights.HEAD_WIDTH;
     private static final float SCALE = (float) (1 / Math.sqrt(WIDTH));
 
+    /** Rows and heads that several threads share: fewer take less than 100 us. */
+    private static final int LEAST_TO_SHARE = 400;
+
     private static final ThreadLocal<Attention> OF_THREAD = ThreadLocal.withInitial(Attention::new);
 
-    private final float[] row = new float[WIDTH];
+    /** [query, column]: of a block, before and after. */
+    private final float[] rows = new float[BLOCK * WIDTH];
 
     /** [key, column]. */
     private final float[] keys = new float[Weights.LONGEST * WIDTH];
 
-    /** [column, key]. */
-    private final float[] values = new float[WIDTH * PITCH];
+    /** [key, column]. */
+    private final float[] values = new float[Weights.LONGEST * WIDTH];
 
     /** [column, query]. */
     private final float[] queries = new float[WIDTH * BLOCK];
@@ -54,8 +55,10 @@ final class Attention {
      */
     static void apply(List<Rows> sentences, List<Matrix> qkv, Matrix to) {
         int heads = (int) to.cols() / WIDTH;
-        IntStream.range(0, sentences.size() * heads)
-                .parallel()
+        int count = sentences.size() * heads;
+        IntStream all = IntStream.range(0, count);
+        // Where there is little to do, another thread would come too late.
+        (to.rows() * heads < LEAST_TO_SHARE ? all : all.parallel())
                 .forEach(
                         i ->
                                 OF_THREAD
@@ -70,53 +73,54 @@ final class Attention {
     /** The rows of one sentence. */
     record Rows(int first, int count) {}
 
-    private void head(Rows rows, List<Matrix> qkv, int column, Matrix to) {
-        int count = rows.count();
+    private void head(Rows sentence, List<Matrix> qkv, int column, Matrix to) {
+        int count = sentence.count();
         int padded = Math.ceilDiv(count, AttentionMath.ROWS) * AttentionMath.ROWS;
         for (int i = 0; i < padded; i++) {
-            read(qkv.get(1), rows, i, column);
-            System.arraycopy(row, 0, keys, i * WIDTH, WIDTH);
-            read(qkv.get(2), rows, i, column);
-            for (int d = 0; d < WIDTH; d++) {
-                values[d * PITCH + i] = row[d];
-            }
+            read(qkv.get(1), sentence, i, column, keys, i * WIDTH);
+            read(qkv.get(2), sentence, i, column, values, i * WIDTH);
         }
         for (int from = 0; from < count; from += BLOCK) {
             for (int i = 0; i < BLOCK; i++) {
-                read(qkv.get(0), rows, from + i, column);
-                for (int d = 0; d < WIDTH; d++) {
-                    queries[d * BLOCK + i] = row[d] * SCALE;
+                read(qkv.get(0), sentence, from + i, column, rows, i * WIDTH);
+            }
+            for (int d = 0; d < WIDTH; d++) {
+                for (int i = 0; i < BLOCK; i++) {
+                    queries[d * BLOCK + i] = rows[i * WIDTH + d] * SCALE;
                 }
             }
-            MATH.multiply(keys, WIDTH, padded, WIDTH, queries, scores);
+            MATH.multiply(keys, WIDTH, 1, padded, WIDTH, queries, scores);
             MATH.softmax(scores, count, factors);
-            MATH.multiply(values, PITCH, WIDTH, count, scores, mixed);
-            write(to, rows.first() + from, Math.min(BLOCK, count - from), column);
+            MATH.multiply(values, 1, WIDTH, WIDTH, count, scores, mixed);
+            write(to, sentence.first() + from, Math.min(BLOCK, count - from), column);
         }
     }
 
     /** Zeros past the end of the sentence. */
-    private void read(Matrix from, Rows rows, int index, int column) {
-        if (index < rows.count()) {
+    private static void read(
+            Matrix from, Rows sentence, int index, int column, float[] to, int at) {
+        if (index < sentence.count()) {
             MemorySegment.copy(
                     from.data(),
                     ValueLayout.JAVA_FLOAT,
-                    from.offset(rows.first() + (long) index, column),
-                    row,
-                    0,
+                    from.offset(sentence.first() + (long) index, column),
+                    to,
+                    at,
                     WIDTH);
         } else {
-            Arrays.fill(row, 0);
+            Arrays.fill(to, at, at + WIDTH, 0);
         }
     }
 
     private void write(Matrix to, int firstRow, int count, int column) {
         for (int i = 0; i < count; i++) {
             for (int d = 0; d < WIDTH; d++) {
-                row[d] = mixed[d * BLOCK + i] * factors[i];
+                rows[i * WIDTH + d] = mixed[d * BLOCK + i] * factors[i];
             }
+        }
+        for (int i = 0; i < count; i++) {
             long at = to.offset(firstRow + (long) i, column);
-            MemorySegment.copy(row, 0, to.data(), ValueLayout.JAVA_FLOAT, at, WIDTH);
+            MemorySegment.copy(rows, i * WIDTH, to.data(), ValueLayout.JAVA_FLOAT, at, WIDTH);
         }
     }
 }

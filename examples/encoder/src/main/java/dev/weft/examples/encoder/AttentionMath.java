@@ -37,10 +37,11 @@ interface AttentionMath {
     /**
      * C = A x B, with {@link #block} columns of B and C.
      *
-     * @param pitch between rows of A
+     * @param rowStep from one row of A to the next
+     * @param colStep from one column of A to the next
      * @param inner rows of B
      */
-    void multiply(float[] a, int pitch, int rows, int inner, float[] b, float[] c);
+    void multiply(float[] a, int rowStep, int colStep, int rows, int inner, float[] b, float[] c);
 
     /**
      * Of each query over all keys, but for the factors that make the sums 1.

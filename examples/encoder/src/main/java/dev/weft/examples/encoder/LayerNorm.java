@@ -3,18 +3,19 @@ package dev.weft.examples.encoder;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.util.Arrays;
 import java.util.stream.IntStream;
 
 /**
- * Rows with mean 0 and variance 1, scaled and shifted. Sums are sixteen partial sums, always added
- * in the same order.
+ * Rows with mean 0 and variance 1, scaled and shifted. A sum adds halves, always in the same order.
  */
 final class LayerNorm {
 
-    private static final int PARTS = 16;
     private static final int WIDTH = Weights.WIDTH;
-    private static final float EPSILON = 1e-12f;
+
+    /** What is left of the width when it cannot be halved any more. */
+    private static final int ODD = WIDTH / Integer.lowestOneBit(WIDTH);
+
+    static final float EPSILON = 1e-12f;
     private static final int ROWS_AT_ONCE = 32;
 
     private final float[] scale;
@@ -31,19 +32,6 @@ final class LayerNorm {
         void read(int row, float[] to);
     }
 
-    void apply(Matrix from, Matrix to) {
-        apply(
-                (row, values) ->
-                        MemorySegment.copy(
-                                from.data(),
-                                ValueLayout.JAVA_FLOAT,
-                                from.offset(row, 0),
-                                values,
-                                0,
-                                WIDTH),
-                to);
-    }
-
     void apply(Source source, Matrix to) {
         int rows = (int) to.rows();
         IntStream.range(0, Math.ceilDiv(rows, ROWS_AT_ONCE))
@@ -51,11 +39,11 @@ final class LayerNorm {
                 .forEach(
                         part -> {
                             float[] row = new float[WIDTH];
-                            float[] parts = new float[PARTS];
+                            float[] halves = new float[WIDTH];
                             int end = Math.min(rows, (part + 1) * ROWS_AT_ONCE);
                             for (int i = part * ROWS_AT_ONCE; i < end; i++) {
                                 source.read(i, row);
-                                apply(row, parts);
+                                apply(row, halves);
                                 MemorySegment.copy(
                                         row,
                                         0,
@@ -67,42 +55,37 @@ final class LayerNorm {
                         });
     }
 
-    private void apply(float[] row, float[] parts) {
-        float mean = sum(row, parts) / WIDTH;
-        float variance = squares(row, mean, parts) / WIDTH;
+    private void apply(float[] row, float[] halves) {
+        System.arraycopy(row, 0, halves, 0, WIDTH);
+        float mean = sum(halves) / WIDTH;
+        squares(row, mean, halves);
+        float variance = sum(halves) / WIDTH;
         float factor = (float) (1 / Math.sqrt(variance + EPSILON));
         for (int col = 0; col < WIDTH; col++) {
             row[col] = Math.fma((row[col] - mean) * factor, scale[col], shift[col]);
         }
     }
 
-    private static float sum(float[] row, float[] parts) {
-        Arrays.fill(parts, 0);
-        for (int col = 0; col < WIDTH; col += PARTS) {
-            for (int i = 0; i < PARTS; i++) {
-                parts[i] += row[col + i];
-            }
+    private static void squares(float[] row, float mean, float[] to) {
+        for (int col = 0; col < WIDTH; col++) {
+            float difference = row[col] - mean;
+            to[col] = difference * difference;
         }
-        return total(parts);
     }
 
-    /** The sum of the squares of the differences from {@code mean}. */
-    private static float squares(float[] row, float mean, float[] parts) {
-        Arrays.fill(parts, 0);
-        for (int col = 0; col < WIDTH; col += PARTS) {
-            for (int i = 0; i < PARTS; i++) {
-                float difference = row[col + i] - mean;
-                parts[i] = Math.fma(difference, difference, parts[i]);
+    /** Adds the second half to the first, and so on: loops that Java turns into vector code. */
+    private static float sum(float[] values) {
+        int count = WIDTH;
+        while (count > ODD) {
+            count /= 2;
+            for (int i = 0; i < count; i++) {
+                values[i] += values[count + i];
             }
         }
-        return total(parts);
-    }
-
-    /** Each with the one four places on, then these four sums. */
-    private static float total(float[] parts) {
-        for (int i = 0; i < 4; i++) {
-            parts[i] = parts[i] + parts[i + 4] + (parts[i + 8] + parts[i + 12]);
+        float sum = values[0];
+        for (int i = 1; i < ODD; i++) {
+            sum += values[i];
         }
-        return parts[0] + parts[1] + (parts[2] + parts[3]);
+        return sum;
     }
 }

@@ -26,7 +26,7 @@ import java.util.stream.Stream;
  * One rank's part of passes through all layers. A rank has some rows of the tokens, some of the
  * heads and some of the hidden columns; every projection is a call of Weft.
  */
-final class Pass implements AutoCloseable {
+final class Pass implements EncoderPass {
 
     private static final int ROWS_AT_ONCE = 64;
 
@@ -36,6 +36,10 @@ final class Pass implements AutoCloseable {
     private final Shards hidden;
     private final Weights weights;
     private final LayerNorm embeddingNorm;
+
+    /** This rank's rows before the first layer. */
+    private final Matrix embedded;
+
     private final List<Layer> layers = new ArrayList<>();
     private final AllGather<Matrix> gather;
 
@@ -60,6 +64,9 @@ final class Pass implements AutoCloseable {
         this.weights = weights;
         embeddingNorm = new LayerNorm(weights.embeddingNorm());
         most = Shards.even(rows, fabric.size());
+        embedded =
+                Matrix.allocate(
+                        Arena.ofAuto(), DType.FP32, most.rows(fabric.rank()), Weights.WIDTH);
         heads = cut(Weights.HEADS, Weights.HEAD_WIDTH);
         hidden = cut(Weights.HIDDEN / Weights.HEAD_WIDTH, Weights.HEAD_WIDTH);
         try {
@@ -91,6 +98,41 @@ final class Pass implements AutoCloseable {
         return Shards.of(columns);
     }
 
+    @Override
+    public void encode(List<int[]> sentences, List<float[]> means) {
+        int count = sentences.stream().mapToInt(sentence -> sentence.length).sum();
+        int[] ids = new int[count];
+        int[] places = new int[count];
+        List<Attention.Rows> rows = new ArrayList<>();
+        int first = 0;
+        for (int[] sentence : sentences) {
+            for (int place = 0; place < sentence.length; place++) {
+                ids[first + place] = sentence[place];
+                places[first + place] = place;
+            }
+            rows.add(new Attention.Rows(first, sentence.length));
+            first += sentence.length;
+        }
+        Matrix out = call(ids, places, rows);
+        for (int i = 0; i < rows.size(); i++) {
+            average(out, rows.get(i), means.get(i));
+        }
+    }
+
+    private static void average(Matrix out, Attention.Rows rows, float[] mean) {
+        float[] one = new float[mean.length];
+        for (int row = rows.first(); row < rows.first() + rows.count(); row++) {
+            MemorySegment.copy(
+                    out.data(), ValueLayout.JAVA_FLOAT, out.offset(row, 0), one, 0, one.length);
+            for (int col = 0; col < one.length; col++) {
+                mean[col] += one[col];
+            }
+        }
+        for (int col = 0; col < mean.length; col++) {
+            mean[col] /= rows.count();
+        }
+    }
+
     /**
      * All rows of the last layer, on every rank; valid until the next call. Collective.
      *
@@ -109,27 +151,20 @@ final class Pass implements AutoCloseable {
             int loggedLayer,
             CallLog layerLog) {
         tokens = Shards.even(ids.length, fabric.size());
-        Matrix x = layers.getFirst().queryKeyValue.nextShard(tokens);
+        Matrix x = embedded.rows(0, tokens.rows(fabric.rank()));
         int first = (int) tokens.firstRow(fabric.rank());
         embeddingNorm.apply((row, to) -> embed(ids[first + row], places[first + row], to), x);
         for (int i = 0; i < layers.size(); i++) {
             Layer layer = layers.get(i);
             log = i == loggedLayer ? layerLog : null;
-            Matrix sums = layer.call(x, sentences);
-            x =
-                    i + 1 < layers.size()
-                            ? layers.get(i + 1).queryKeyValue.nextShard(tokens)
-                            : gather.nextShard(tokens);
-            long start = System.nanoTime();
-            layer.norm.apply(sums, x);
-            logWork("norm", start);
+            x = layer.call(x, sentences);
         }
         calls++;
         return gather.call(x, tokens);
     }
 
-    /** Calls of operators so far. */
-    long calls() {
+    @Override
+    public long calls() {
         return calls;
     }
 
@@ -167,11 +202,31 @@ final class Pass implements AutoCloseable {
         gather.close();
     }
 
+    /**
+     * Calls an operator with rows that another one has computed. What other ranks read is copied
+     * first, as the call would, but not on one thread alone.
+     */
+    private Result<Matrix> call(String name, Operator<Matrix> operator, Matrix rows) {
+        if (fabric.size() == 1) {
+            return called(name, operator.call(rows, tokens));
+        }
+        Matrix place = operator.nextShard(tokens);
+        long start = System.nanoTime();
+        IntStream.range(0, Math.ceilDiv((int) place.rows(), ROWS_AT_ONCE))
+                .parallel()
+                .forEach(part -> copyRows(rows, place, part * ROWS_AT_ONCE));
+        logWork("copy", start);
+        return called(name, operator.call(place, tokens));
+    }
+
+    private static void copyRows(Matrix from, Matrix to, int first) {
+        long count = Math.min(ROWS_AT_ONCE, to.rows() - first);
+        to.copyBlock(from, first, 0, first, 0, count, to.cols());
+    }
+
     private final class Layer {
 
-        final LayerNorm norm;
-        private final LayerNorm attentionNorm;
-        final AllGatherMatmul queryKeyValue;
+        private final AllGatherMatmul queryKeyValue;
         private final MatmulReduceScatter attentionOut;
         private final AllGatherMatmul up;
         private final MatmulReduceScatter down;
@@ -180,8 +235,6 @@ final class Pass implements AutoCloseable {
         private Matrix residual;
 
         Layer(Weights.Layer weights) {
-            norm = new LayerNorm(weights.norm());
-            attentionNorm = new LayerNorm(weights.attentionNorm());
             long rows = most.rows(fabric.rank());
             residual = Matrix.allocate(Arena.ofAuto(), DType.FP32, rows, Weights.WIDTH);
             List<Dense> qkv =
@@ -193,10 +246,10 @@ final class Pass implements AutoCloseable {
                             qkv,
                             Epilogue.none()
                                     .bias(qkv.stream().map(Dense::bias).toArray(Matrix[]::new)));
-            attentionOut = scattering(weights.attentionOut(), heads);
+            attentionOut = scattering(weights.attentionOut(), heads, weights.attentionNorm());
             Dense own = columns(weights.up(), hidden);
             up = gathering(List.of(own), Epilogue.none().bias(own.bias()).gelu());
-            down = scattering(weights.down(), hidden);
+            down = scattering(weights.down(), hidden, weights.norm());
         }
 
         private Dense columns(Dense whole, Shards cut) {
@@ -214,7 +267,7 @@ final class Pass implements AutoCloseable {
             return toClose(builder.epilogue(epilogue).prepare());
         }
 
-        private MatmulReduceScatter scattering(Dense whole, Shards cut) {
+        private MatmulReduceScatter scattering(Dense whole, Shards cut, Weights.Norm norm) {
             Matrix rows = whole.weight().rows(cut.firstRow(fabric.rank()), cut.rows(fabric.rank()));
             return toClose(
                     MatmulReduceScatter.on(fabric)
@@ -225,39 +278,28 @@ final class Pass implements AutoCloseable {
                                     fabric.sharesMemory()
                                             ? Reduction.DIRECT
                                             : Reduction.HIERARCHICAL)
-                            .epilogue(Epilogue.none().bias(whole.bias()).residual(() -> residual))
+                            .epilogue(
+                                    Epilogue.none()
+                                            .bias(whole.bias())
+                                            .residual(() -> residual)
+                                            .layerNorm(
+                                                    norm.scale(), norm.shift(), LayerNorm.EPSILON))
                             .prepare());
         }
 
-        /** The sums that the second norm is applied to; valid until the next call. */
+        /** This rank's rows after the layer; valid until its next call. */
         Matrix call(Matrix x, List<Attention.Rows> sentences) {
-            Result<Matrix> qkv = called("query, key, value", queryKeyValue.call(x, tokens));
+            Result<Matrix> qkv = Pass.this.call("query, key, value", queryKeyValue, x);
             Matrix mixed = attentionOut.nextShard(tokens);
             long start = System.nanoTime();
             Attention.apply(
                     sentences, List.of(qkv.product(0), qkv.product(1), qkv.product(2)), mixed);
             logWork("attention", start);
             residual = x;
-            Matrix sums = called("attention out", attentionOut.call(mixed, tokens)).product();
-            Matrix normed = up.nextShard(tokens);
-            start = System.nanoTime();
-            attentionNorm.apply(sums, normed);
-            logWork("norm", start);
+            Matrix normed = called("attention out", attentionOut.call(mixed, tokens)).product();
             residual = normed;
-            Matrix activated = called("up", up.call(normed, tokens)).product();
-            Matrix place = down.nextShard(tokens);
-            start = System.nanoTime();
-            // As call() would, but not on one thread alone.
-            IntStream.range(0, Math.ceilDiv((int) place.rows(), ROWS_AT_ONCE))
-                    .parallel()
-                    .forEach(part -> copyRows(activated, place, part * ROWS_AT_ONCE));
-            logWork("copy", start);
-            return called("down", down.call(place, tokens)).product();
-        }
-
-        private static void copyRows(Matrix from, Matrix to, int first) {
-            long count = Math.min(ROWS_AT_ONCE, to.rows() - first);
-            to.copyBlock(from, first, 0, first, 0, count, to.cols());
+            Matrix activated = Pass.this.call("up", up, normed).product();
+            return Pass.this.call("down", down, activated).product();
         }
     }
 }

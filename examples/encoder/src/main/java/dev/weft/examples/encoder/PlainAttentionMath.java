@@ -12,17 +12,18 @@ final class PlainAttentionMath implements AttentionMath {
     }
 
     @Override
-    public void multiply(float[] a, int pitch, int rows, int inner, float[] b, float[] c) {
+    public void multiply(
+            float[] a, int rowStep, int colStep, int rows, int inner, float[] b, float[] c) {
         for (int row = 0; row < rows; row++) {
             for (int query = 0; query < BLOCK; query += SUMS) {
-                multiply(a, row * pitch, inner, b, query, c, row * BLOCK + query);
+                multiply(a, row * rowStep, colStep, inner, b, query, c, row * BLOCK + query);
             }
         }
     }
 
     /** Eight queries at a time, so that no multiply-add waits for the one before. */
     private static void multiply(
-            float[] a, int row, int inner, float[] b, int query, float[] c, int to) {
+            float[] a, int from, int colStep, int inner, float[] b, int query, float[] c, int to) {
         float s0 = 0;
         float s1 = 0;
         float s2 = 0;
@@ -32,7 +33,7 @@ final class PlainAttentionMath implements AttentionMath {
         float s6 = 0;
         float s7 = 0;
         for (int k = 0; k < inner; k++) {
-            float factor = a[row + k];
+            float factor = a[from + k * colStep];
             int at = k * BLOCK + query;
             s0 = Math.fma(factor, b[at], s0);
             s1 = Math.fma(factor, b[at + 1], s1);

@@ -1,8 +1,7 @@
 package dev.weft.examples.encoder;
 
+import dev.weft.cuda.Gpu;
 import dev.weft.fabric.Fabric;
-import dev.weft.tensor.Matrix;
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 
@@ -13,9 +12,10 @@ import java.util.List;
 public final class RankEncoder implements AutoCloseable {
 
     private static final int MOST_ROWS = 2048;
+    private static final int MOST_ROWS_ON_GPU = 8192;
 
     private final int mostRows;
-    private final Pass pass;
+    private final EncoderPass pass;
 
     /** Collective. */
     RankEncoder(Fabric fabric, Weights weights) {
@@ -28,13 +28,27 @@ public final class RankEncoder implements AutoCloseable {
      * @param mostRows the most tokens of a batch, at least those of the longest sentence
      */
     public RankEncoder(Fabric fabric, Weights weights, int mostRows) {
+        this(mostRows, new Pass(checked(fabric), weights, mostRows));
+    }
+
+    private RankEncoder(int mostRows, EncoderPass pass) {
+        this.mostRows = mostRows;
+        this.pass = pass;
+    }
+
+    /** One on a GPU, which ranks may share. Collective. */
+    public static RankEncoder onGpu(Fabric fabric, Weights weights, Gpu gpu) {
+        return new RankEncoder(
+                MOST_ROWS_ON_GPU, new GpuPass(checked(fabric), weights, MOST_ROWS_ON_GPU, gpu));
+    }
+
+    private static Fabric checked(Fabric fabric) {
         if (fabric.size() > Weights.HEADS) {
             throw new IllegalArgumentException(
                     "%d ranks: expected at most %d, a head for each"
                             .formatted(fabric.size(), Weights.HEADS));
         }
-        this.mostRows = mostRows;
-        pass = new Pass(fabric, weights, mostRows);
+        return fabric;
     }
 
     /**
@@ -54,40 +68,10 @@ public final class RankEncoder implements AutoCloseable {
                         "a sentence of %d tokens: expected at most %d"
                                 .formatted(sentences.get(to).length, mostRows));
             }
-            encode(sentences.subList(from, to), rows, Arrays.asList(means).subList(from, to));
+            pass.encode(sentences.subList(from, to), Arrays.asList(means).subList(from, to));
             from = to;
         }
         return means;
-    }
-
-    private void encode(List<int[]> batch, int count, List<float[]> means) {
-        int[] ids = new int[count];
-        int[] places = new int[count];
-        List<Attention.Rows> rows = new ArrayList<>();
-        int first = 0;
-        for (int[] sentence : batch) {
-            for (int place = 0; place < sentence.length; place++) {
-                ids[first + place] = sentence[place];
-                places[first + place] = place;
-            }
-            rows.add(new Attention.Rows(first, sentence.length));
-            first += sentence.length;
-        }
-        Matrix out = pass.call(ids, places, rows);
-        for (int i = 0; i < rows.size(); i++) {
-            pool(out, rows.get(i), means.get(i));
-        }
-    }
-
-    private static void pool(Matrix out, Attention.Rows rows, float[] mean) {
-        for (int row = rows.first(); row < rows.first() + rows.count(); row++) {
-            for (int col = 0; col < mean.length; col++) {
-                mean[col] += out.get(row, col);
-            }
-        }
-        for (int col = 0; col < mean.length; col++) {
-            mean[col] /= rows.count();
-        }
     }
 
     /** Calls of operators on this rank so far. */

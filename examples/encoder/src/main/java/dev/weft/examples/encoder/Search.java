@@ -4,7 +4,9 @@ import dev.langchain4j.data.embedding.Embedding;
 import dev.langchain4j.data.segment.TextSegment;
 import dev.langchain4j.model.embedding.EmbeddingModel;
 import dev.langchain4j.store.embedding.CosineSimilarity;
+import dev.weft.cuda.Gpu;
 import java.io.IOException;
+import java.util.Arrays;
 import java.util.Comparator;
 import java.util.List;
 import java.util.stream.IntStream;
@@ -28,13 +30,37 @@ public final class Search {
 
     /** Takes a question; without one, asks for a pet that sleeps. */
     public static void main(String... args) throws IOException {
-        String question = args.length == 0 ? "a pet that is asleep" : String.join(" ", args);
-        try (WeftEmbeddingModel model = WeftEmbeddingModel.auto(2)) {
+        try {
+            run(args);
+        } catch (IllegalArgumentException | IllegalStateException e) {
+            System.err.println("search: " + e.getMessage());
+            System.exit(2);
+        }
+    }
+
+    static void run(String... args) throws IOException {
+        boolean onGpu = args.length > 0 && args[0].equals("--gpu");
+        List<String> words = Arrays.asList(args).subList(onGpu ? 1 : 0, args.length);
+        if (!words.isEmpty() && words.getFirst().startsWith("--")) {
+            throw new IllegalArgumentException(
+                    "'%s': usage: Search [--gpu] [QUESTION]".formatted(words.getFirst()));
+        }
+        String question = words.isEmpty() ? "a pet that is asleep" : String.join(" ", words);
+        try (WeftEmbeddingModel model = onGpu ? onGpu() : WeftEmbeddingModel.auto(2)) {
             List<String> found = found(model, question);
             if (model.isFirstRank()) {
                 found.forEach(IO::println);
             }
         }
+    }
+
+    private static WeftEmbeddingModel onGpu() throws IOException {
+        Gpu.unavailable()
+                .ifPresent(
+                        why -> {
+                            throw new IllegalArgumentException("--gpu: " + why);
+                        });
+        return WeftEmbeddingModel.gpu(1);
     }
 
     /** Nothing here knows which model it is. */

@@ -6,13 +6,17 @@ import dev.langchain4j.model.embedding.request.EmbeddingRequest;
 import dev.langchain4j.model.embedding.response.EmbeddingResponse;
 import dev.langchain4j.model.embedding.response.EmbeddingResponseMetadata;
 import dev.langchain4j.model.output.TokenUsage;
+import dev.weft.cuda.Gpu;
+import dev.weft.fabric.Fabric;
 import dev.weft.fabric.World;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Executor;
 import java.util.function.Supplier;
 
 /**
@@ -20,31 +24,50 @@ import java.util.function.Supplier;
  * WeftEmbeddingModel.threads(2)} in place of {@code new AllMiniLmL6V2EmbeddingModel()}.
  *
  * <p>A text's embedding has the same bits for any number of ranks, whatever they are, and in any
- * batch. Any thread may call it; calls are made one after the other. If ranks are processes, all
- * make the same calls in the same order, and all get the results.
+ * batch; on a GPU it has others than on CPUs. Any thread may call it; calls are made one after the
+ * other. If ranks are processes, all make the same calls in the same order, and all get the
+ * results.
  */
 public final class WeftEmbeddingModel extends DimensionAwareEmbeddingModel
         implements AutoCloseable {
 
+    private static final Executor THREADS = task -> Thread.ofPlatform().start(task);
+
     private World world;
+
+    /** Null on CPUs. */
+    private final Gpu gpu;
+
     private final Arena arena = Arena.ofShared();
     private final Model model = Model.load(arena);
 
     /** The ranks of this process. */
     private final Map<Integer, RankEncoder> encoders = new ConcurrentHashMap<>();
 
-    private WeftEmbeddingModel(Supplier<World> world) throws IOException {
+    private WeftEmbeddingModel(Supplier<World> world, Gpu gpu) throws IOException {
         this.world = world.get();
+        this.gpu = gpu;
     }
 
     /** On so many threads of this process. */
     public static WeftEmbeddingModel threads(int ranks) throws IOException {
-        return new WeftEmbeddingModel(() -> World.threads(ranks));
+        return new WeftEmbeddingModel(() -> World.threads(ranks), null);
     }
 
     /** On the ranks that {@code mpirun} or {@code weft launch} has started, or else on threads. */
     public static WeftEmbeddingModel auto(int ranks) throws IOException {
-        return new WeftEmbeddingModel(() -> World.auto(ranks));
+        return new WeftEmbeddingModel(() -> World.auto(ranks), null);
+    }
+
+    /**
+     * On the first GPU, which the ranks share; they are those of {@link #auto}. One rank is the
+     * fastest.
+     *
+     * @throws IllegalStateException with a one-line message, if there is no GPU
+     */
+    public static WeftEmbeddingModel gpu(int ranks) throws IOException {
+        Gpu gpu = Gpu.open(0);
+        return new WeftEmbeddingModel(() -> World.auto(ranks), gpu);
     }
 
     /** Whether this process has rank 0, which speaks for all. */
@@ -89,16 +112,25 @@ public final class WeftEmbeddingModel extends DimensionAwareEmbeddingModel
     synchronized float[][] encode(List<int[]> sentences) {
         return world.call(
                         fabric ->
-                                encoders.computeIfAbsent(
-                                                fabric.rank(),
-                                                rank -> new RankEncoder(fabric, model.weights()))
+                                encoders.computeIfAbsent(fabric.rank(), rank -> encoder(fabric))
                                         .encode(sentences))
                 .getFirst();
     }
 
+    private RankEncoder encoder(Fabric fabric) {
+        return gpu == null
+                ? new RankEncoder(fabric, model.weights())
+                : RankEncoder.onGpu(fabric, model.weights(), gpu);
+    }
+
     /** After a failure: has the ranks meet again; the weights stay in memory. */
     public synchronized void renew() {
-        encoders.values().forEach(RankEncoder::close);
+        // At the same time: ranks that share a GPU wait for each other.
+        CompletableFuture.allOf(
+                        encoders.values().stream()
+                                .map(encoder -> CompletableFuture.runAsync(encoder::close, THREADS))
+                                .toArray(CompletableFuture<?>[]::new))
+                .join();
         encoders.clear();
         world = world.renew();
     }

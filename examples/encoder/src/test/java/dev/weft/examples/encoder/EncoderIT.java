@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.langchain4j.data.embedding.Embedding;
 import dev.langchain4j.data.segment.TextSegment;
+import dev.weft.cuda.Gpu;
 import dev.weft.fabric.World;
 import java.io.ByteArrayOutputStream;
 import java.io.File;
@@ -245,7 +246,7 @@ class EncoderIT {
 
     private static float[][] attention(AttentionMath math) {
         int keys = 36;
-        int queries = 16;
+        int queries = 8;
         int block = math.block();
         Random random = new Random(3);
         float[] a = new float[keys * keys];
@@ -259,7 +260,7 @@ class EncoderIT {
             }
         }
         float[] scores = new float[keys * block];
-        math.multiply(a, keys, keys, keys, b, scores);
+        math.multiply(a, 1, keys, keys, keys, b, scores);
         float[] products = scores.clone();
         float[] factors = new float[block];
         math.softmax(scores, keys - 3, factors);
@@ -308,6 +309,23 @@ class EncoderIT {
         List<String> found = printed.toString(StandardCharsets.UTF_8).lines().toList();
         assertEquals(8, found.size(), found::toString);
         assertTrue(found.getFirst().matches("0\\.5.*The cat sleeps.*"), found::toString);
+    }
+
+    @Test
+    void theProgramSaysWhichOptionItDoesNotKnow() {
+        assertRefused("'--cpu': usage: Search [--gpu] [QUESTION]", "--cpu", "a pet");
+    }
+
+    @Test
+    void withoutAGpuTheProgramSaysWhatIsMissing() {
+        assumeTrue(Gpu.unavailable().isPresent(), "there is a GPU");
+        assertRefused("--gpu: " + Gpu.unavailable().get(), "--gpu", "a pet");
+    }
+
+    private static void assertRefused(String message, String... args) {
+        IllegalArgumentException e =
+                assertThrows(IllegalArgumentException.class, () -> Search.run(args));
+        assertEquals(message, e.getMessage());
     }
 
     @Test
