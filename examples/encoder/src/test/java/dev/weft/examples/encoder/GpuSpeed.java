@@ -80,22 +80,7 @@ final class GpuSpeed {
     private double likeTheCpu() {
         List<int[]> sentences = sentences(64, 16);
         float[][] found = onGpu(sentences);
-        try (World world = World.threads(1)) {
-            float[][] expected =
-                    world.call(
-                                    fabric -> {
-                                        try (RankEncoder encoder =
-                                                new RankEncoder(fabric, weights)) {
-                                            return encoder.encode(sentences);
-                                        }
-                                    })
-                            .getFirst();
-            double least = 1;
-            for (int i = 0; i < found.length; i++) {
-                least = Math.min(least, GpuEncoderIT.similarity(expected[i], found[i]));
-            }
-            return least;
-        }
+        return GpuEncoderIT.leastSimilarity(weights, sentences, List.of(found));
     }
 
     private void measure(int ranks) {
