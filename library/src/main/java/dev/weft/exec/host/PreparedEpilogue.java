@@ -14,7 +14,10 @@ import dev.weft.tensor.ScaledMatrix;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.ref.Reference;
+import java.util.Arrays;
+import java.util.EnumSet;
 import java.util.List;
+import java.util.Set;
 
 /**
  * An epilogue with the operands of one operator: the biases, and the residual of the running call.
@@ -28,6 +31,9 @@ public final class PreparedEpilogue {
      * thread.
      */
     private static final Thread OTHER_THREAD = new Thread();
+
+    private static final Set<Kind> ACTIVATIONS =
+            EnumSet.of(Kind.GELU, Kind.GELU_TANH, Kind.SILU, Kind.SWIGLU);
 
     private final EpilogueSteps steps;
     private final Kind[] kinds;
@@ -135,7 +141,10 @@ public final class PreparedEpilogue {
 
         private final EpilogueCode.Addresses at = new EpilogueCode.Addresses();
         private final RowConverter converter = new RowConverter();
-        private final Activations activations = new Activations();
+
+        /** Null if there are none. */
+        private final Activations activations =
+                Arrays.stream(kinds).anyMatch(ACTIVATIONS::contains) ? new Activations() : null;
 
         // For one product, or for the two that are joined.
         private final float[][] values = new float[2][PIECE];

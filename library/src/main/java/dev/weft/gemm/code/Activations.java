@@ -59,9 +59,6 @@ public final class Activations {
             at.source = values.address();
             at.target = values.address();
             at.factors = factors.address();
-            for (Step step : FUNCTIONS) {
-                functions.put(step, EpilogueCode.of(List.of(step)));
-            }
         }
 
         void apply(Step step, float[] from, float[] times, int count) {
@@ -69,7 +66,8 @@ public final class Activations {
             if (times != null) {
                 MemorySegment.copy(times, 0, factors, JAVA_FLOAT, 0, count);
             }
-            EpilogueCode function = functions.get(step);
+            EpilogueCode function =
+                    functions.computeIfAbsent(step, one -> EpilogueCode.of(List.of(one)));
             int whole = Math.ceilDiv(count, function.step()) * function.step();
             function.apply(values, at, values, whole);
             MemorySegment.copy(values, JAVA_FLOAT, 0, from, 0, count);

@@ -45,6 +45,12 @@ public final class EpilogueCode {
         }
     }
 
+    /** The kind of this machine's code; null if Weft writes none, or Java forbids to call it. */
+    private static final String KIND = kind();
+
+    /** Function, what places count from, constants, target, arguments; null without a kind. */
+    private static final MethodHandle CALL = KIND == null ? null : call();
+
     private static final Map<List<Step>, EpilogueCode> WRITTEN = new ConcurrentHashMap<>();
 
     private final MemorySegment function;
@@ -57,12 +63,6 @@ public final class EpilogueCode {
         table.copyFrom(MemorySegment.ofArray(written.table()));
         step = written.step();
     }
-
-    /** The kind of this machine's code; null if Weft writes none, or Java forbids to call it. */
-    private static final String KIND = kind();
-
-    /** Function, what places count from, constants, target, arguments; null without a kind. */
-    private static final MethodHandle CALL = KIND == null ? null : call();
 
     /** The engines' messages say why there is no machine code. */
     private static String kind() {
