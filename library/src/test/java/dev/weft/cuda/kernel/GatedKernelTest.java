@@ -9,11 +9,13 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.parallel.Isolated;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** What is decided about a kernel before it is loaded. */
+@Isolated("sets a property of the process")
 class GatedKernelTest {
 
     @Test
