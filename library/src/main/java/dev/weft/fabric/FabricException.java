@@ -1,5 +1,6 @@
 package dev.weft.fabric;
 
+import dev.weft.process.TaskThread;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
@@ -120,7 +121,7 @@ public abstract sealed class FabricException extends RuntimeException {
                     peer,
                     source,
                     chunk);
-            String thread = Thread.currentThread().getName();
+            String thread = TaskThread.currentName();
             long waitedMs = deadline.toMillis();
             FailureReport.Wait wait =
                     new FailureReport.Wait(thread, awaited, peer, source, -1, -1, waitedMs);

@@ -316,6 +316,7 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
                 below ? GatherRequest.GATHERED : -1,
                 workers,
                 columnParts(plan.chunks(), own, wanted, workers),
+                false,
                 planning.leavesGather(plan) ? fabric.rowGather() : null,
                 pinned ? Pinning.of(fabric, workers)::apply : null);
     }

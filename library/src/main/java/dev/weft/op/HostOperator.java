@@ -13,6 +13,7 @@ import dev.weft.trace.View;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.function.IntConsumer;
 import java.util.stream.IntStream;
 
 /** An operator on the CPU: whatever its plan does, one executor runs it. */
@@ -23,6 +24,7 @@ abstract sealed class HostOperator extends Operator<Matrix>
     private final Parts parts;
     private final List<HostExecutor> executors = new ArrayList<>();
     private final Outcome outcome;
+    private final RankThreads threads;
 
     /** The one of the latest call. */
     private HostExecutor executor;
@@ -65,6 +67,7 @@ abstract sealed class HostOperator extends Operator<Matrix>
                 new HostExecutor(parts.work(), null, parts.resources().arena(), this::failed);
         executors.add(executor);
         this.outcome = new Outcome();
+        this.threads = new RankThreads(fabric, Math.max(1, executor.workers()));
         parts.weights().forEach(weights -> weights.usedBy(this));
     }
 
@@ -184,6 +187,12 @@ abstract sealed class HostOperator extends Operator<Matrix>
     }
 
     @Override
+    public void forEach(int count, IntConsumer task) {
+        checkUsable();
+        threads.forEach(count, task);
+    }
+
+    @Override
     public final void replaceB(int index, Matrix b) {
         checkNotUnderWay();
         SharedB.Packed side = parts.sides().get(index);
@@ -286,6 +295,7 @@ abstract sealed class HostOperator extends Operator<Matrix>
             return;
         }
         executors.forEach(HostExecutor::close);
+        threads.close();
         parts.weights().forEach(weights -> weights.leftBy(this));
         parts.resources().close();
         if (adopted != null) {

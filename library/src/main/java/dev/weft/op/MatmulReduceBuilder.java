@@ -307,7 +307,8 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
             int takers = (int) agreement.ofFirst(common.workers());
             List<HostExecutor.Work> works = new ArrayList<>();
             Chunks chunks = operator.plan().chunks();
-            while (HostOperator.hasFewerRows(chunks)) {
+            while (HostOperator.hasFewerRows(chunks)
+                    || sharesRows(reduction, chunks.shards(), takers, quantum)) {
                 Shards shards = Description.fewerRows(chunks.shards());
                 Cut cut =
                         chunkRows() > 0 || splitsPerRank() > 0
@@ -322,6 +323,19 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
             operator.close();
             throw e;
         }
+    }
+
+    /** Whether a rank's workers share the rows of a block, and finish them whole. */
+    private boolean sharesRows(
+            ReductionWriter writer, Shards shards, int workers, long rowQuantum) {
+        return writer == Reduction.DIRECT
+                && epilogueSteps().takesWholeRows()
+                && Cut.givesRowsToEach(leastRows(shards), workers, rowQuantum);
+    }
+
+    /** The least that a call has for which there are no plans of fewer rows. */
+    private static long leastRows(Shards shards) {
+        return Description.fewerRows(shards).maxRows();
     }
 
     private Cut cut(Shards shards, ReductionWriter writer, int takers, int quantum, long most) {
@@ -450,12 +464,20 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
         List<StepPlan> steps = steps(writer, request);
         agree(writer, steps, request);
         Chunks chunks = request.chunks();
-        long blocks =
-                steps.get(fabric.rank())
-                        .multiplications()
-                        .map(Step.Multiply::into)
-                        .distinct()
-                        .count();
+        int workers = common.workers();
+        int blocks =
+                Math.toIntExact(
+                        steps.get(fabric.rank())
+                                .multiplications()
+                                .map(Step.Multiply::into)
+                                .distinct()
+                                .count());
+        Shards shards = chunks.shards();
+        boolean rows = sharesRows(writer, shards, workers, common.gemm().rowQuantum());
+        int parts =
+                rows
+                        ? Cut.rowParts(blocks * leastRows(shards) / shards.maxRows(), workers)
+                        : Cut.sumColumnParts(blocks, chunks.cols(), workers);
         return new HostExecutor.Work(
                 fabric,
                 steps,
@@ -468,8 +490,9 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
                 common.epilogue(),
                 -1,
                 -1,
-                common.workers(),
-                Cut.sumColumnParts(Math.toIntExact(blocks), chunks.cols(), common.workers()),
+                workers,
+                parts,
+                rows,
                 null,
                 null);
     }

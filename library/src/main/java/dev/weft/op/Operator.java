@@ -9,6 +9,7 @@ import dev.weft.trace.View;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.IntConsumer;
 import jdk.jfr.FlightRecorder;
 
 /**
@@ -169,6 +170,22 @@ public abstract class Operator<M> implements AutoCloseable {
 
     /** Like {@link #callInPlace(View)} for a call of these rows. */
     public abstract Result<M> callInPlace(View view, Shards shards);
+
+    /**
+     * Work of the program's own between calls: does a task for each number from 0 to {@code count -
+     * 1}, in any order, and waits for all. It runs on the threads that multiply, and on the
+     * caller's: they are still awake from the last call and are so for the next one, and threads of
+     * another pool would compete with them for the cores. On a GPU the caller does it alone. Not
+     * collective. A task calls no operator.
+     *
+     * <p>If a task throws, those that have not begun are left out, and what was thrown first is
+     * thrown here.
+     */
+    public void forEach(int count, IntConsumer task) {
+        for (int i = 0; i < count; i++) {
+            task.accept(i);
+        }
+    }
 
     /**
      * Replaces B number {@code index}, in the order in which they were given, by another one of the

@@ -34,7 +34,7 @@ class HostPlanPropertyTest {
 
     @Test
     void randomHosts() {
-        for (long seed = 0; seed < 40; seed++) {
+        for (long seed = 0; seed < 20; seed++) {
             Random random = new Random(seed);
             Hosts hosts = PlanCases.randomHosts(random, 2 + random.nextInt(7), 6);
             int lanes = 1 + random.nextInt(random.nextInt(4) == 0 ? 30 : 6);

@@ -98,8 +98,8 @@ class AscendRowsTest {
     void theParametersAreTheBestThereAreOrNearly() {
         Machine shipped = Machines.named("Ascend910B1");
         double best = Double.MAX_VALUE;
-        for (double tflops = 200; tflops <= 360; tflops += 10) {
-            for (double gbps = 12; gbps <= 20; gbps += 0.5) {
+        for (double tflops = 200; tflops <= 360; tflops += 20) {
+            for (double gbps = 12; gbps <= 20; gbps += 1) {
                 for (double callUs = 0; callUs <= 60; callUs += 10) {
                     best = Math.min(best, worstFitted(with(shipped, tflops, gbps, callUs)));
                 }

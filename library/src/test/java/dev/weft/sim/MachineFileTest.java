@@ -27,7 +27,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 
 class MachineFileTest {
 
-    private static final int CASES = 6000;
+    private static final int CASES = 2000;
 
     /** As short as a file can be. */
     private static final String SHORT =

@@ -25,11 +25,9 @@ class SymmetricRanksTest {
     void nodesOfEight() {
         for (Wiring.Topology network : Wiring.Topology.values()) {
             int classes = network == Wiring.Topology.TORUS ? 8 * 2 : 8;
-            for (Engine engine : List.of(tiles(), cores())) {
-                Machine machine =
-                        machine(engine, wires(Wiring.Topology.MESH, 8), wires(network, 8));
-                assertClasses(classes, machine, hostsOfEight());
-            }
+            Engine engine = network.ordinal() % 2 == 0 ? tiles() : cores();
+            Machine machine = machine(engine, wires(Wiring.Topology.MESH, 8), wires(network, 8));
+            assertClasses(classes, machine, hostsOfEight());
         }
         for (Wiring.Topology node : Wiring.Topology.values()) {
             Machine machine = machine(cores(), wires(node, 8), wires(Wiring.Topology.SWITCH, 8));

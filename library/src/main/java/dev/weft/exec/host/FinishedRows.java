@@ -24,7 +24,6 @@ final class FinishedRows {
     private static final long ALIGNMENT_BYTES = 64;
 
     private final Gemm gemm;
-    private final Scratch scratch;
     private final List<Product> products;
     private final PreparedEpilogue prepared;
     private final PreparedEpilogue.Scratch epilogue;
@@ -42,12 +41,10 @@ final class FinishedRows {
     FinishedRows(
             PreparedEpilogue epilogue,
             Gemm gemm,
-            Scratch scratch,
             List<Product> products,
             long mostRows,
             Arena arena) {
         this.gemm = gemm;
-        this.scratch = scratch;
         this.products = products;
         this.prepared = epilogue;
         this.epilogue = epilogue.new Scratch();
@@ -79,12 +76,22 @@ final class FinishedRows {
             long firstCol,
             long cols,
             Matrix c,
-            long cRow) {
+            long cRow,
+            Scratch scratch) {
         for (long row = 0; row < rows; row += stepRows) {
             long height = Math.min(stepRows, rows - row);
             for (long col = 0; col < cols; col += stepCols) {
                 long width = Math.min(stepCols, cols - col);
-                block(product, a, aRow + row, height, firstCol + col, width, c, cRow + row);
+                block(
+                        product,
+                        a,
+                        aRow + row,
+                        height,
+                        firstCol + col,
+                        width,
+                        c,
+                        cRow + row,
+                        scratch);
             }
         }
     }
@@ -97,7 +104,8 @@ final class FinishedRows {
             long firstCol,
             long cols,
             Matrix c,
-            long cRow) {
+            long cRow,
+            Scratch scratch) {
         Product sides = products.get(product);
         boolean inC =
                 c.dtype() == DType.FP32 && c.cols() == sides.b().n() && !prepared.readsFrom(c);

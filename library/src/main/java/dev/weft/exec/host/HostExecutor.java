@@ -57,8 +57,14 @@ public final class HostExecutor implements AutoCloseable {
     private final Runnable[] tasksOfOthers;
 
     private final Runnable taskOfCaller;
-    private final Team team;
-    private final boolean ownsTeam;
+    private final Teams teams;
+    private final boolean joinedTeams;
+    private final Consumer<Throwable> onError;
+
+    /** That of the call under way; null between calls. */
+    private Team team;
+
+    private final List<MultiplierWorker> multipliers = new ArrayList<>();
     private final StartWord start;
     private final int workers;
     private final int aIn;
@@ -95,7 +101,8 @@ public final class HostExecutor implements AutoCloseable {
      *     not copy it there
      * @param gathered the buffer of gathered A, if the caller gets it with shards one below the
      *     other; else -1
-     * @param columnParts how many pieces a product is cut into by columns for the threads
+     * @param parts how many pieces a product is cut into for the threads
+     * @param partsAreRows whether these are rows, not columns
      * @param gather the transport's own all-gather, if it replaces the copies; else null
      * @param pinning what a thread that multiplies does first, with its number; null if nothing
      */
@@ -112,7 +119,8 @@ public final class HostExecutor implements AutoCloseable {
             int aIn,
             int gathered,
             int workers,
-            int columnParts,
+            int parts,
+            boolean partsAreRows,
             RowGather gather,
             IntConsumer pinning) {}
 
@@ -168,7 +176,8 @@ public final class HostExecutor implements AutoCloseable {
                 all.addAll(movers);
             }
             this.workers = Math.max(work.workers(), steps.programs().size());
-            addMultipliers(work, arena, all);
+            addMultipliers(work, arena);
+            all.addAll(multipliers);
             this.report =
                     new CallReport(
                             fabric.rank(),
@@ -188,17 +197,21 @@ public final class HostExecutor implements AutoCloseable {
                             && all.getLast() instanceof MultiplierWorker;
             this.taskOfCaller = helps ? all.getLast() : awaited;
             this.tasksOfOthers = helps ? Arrays.copyOf(tasks, tasks.length - 1) : tasks;
-            this.ownsTeam = first == null;
-            this.team =
-                    ownsTeam
-                            ? new Team(
-                                    "weft-" + fabric.worldRank(fabric.rank()),
-                                    tasks,
-                                    awaited,
-                                    task -> pin(task, work.pinning()),
-                                    onError)
-                            : first.team;
-            team.addThreadsFor(tasks);
+            this.onError = onError;
+            this.joinedTeams = first == null;
+            this.teams =
+                    first != null
+                            ? first.teams
+                            : work.pinning() == null
+                                    ? Teams.join(fabric)
+                                    : Teams.alone(fabric, task -> pin(task, work.pinning()));
+            // Steady calls then start no threads and allocate no memory.
+            try {
+                teams.giveBack(take());
+            } catch (RuntimeException | Error e) {
+                leaveTeams();
+                throw e;
+            }
         } catch (RuntimeException | Error e) {
             memory.close();
             throw e;
@@ -280,13 +293,33 @@ public final class HostExecutor implements AutoCloseable {
         return Order.OVERLAPPED;
     }
 
+    /** A team for a call, with working memory. */
+    private Team take() {
+        Team taken = teams.take(tasks.length);
+        try {
+            for (int i = 0; i < multipliers.size(); i++) {
+                multipliers.get(i).prepare(taken);
+            }
+            return taken;
+        } catch (RuntimeException | Error e) {
+            teams.giveBack(taken);
+            throw e;
+        }
+    }
+
+    private void leaveTeams() {
+        if (joinedTeams) {
+            teams.leave();
+        }
+    }
+
     private static void pin(Runnable task, IntConsumer pinning) {
         if (pinning != null && task instanceof MultiplierWorker worker) {
             pinning.accept(worker.index());
         }
     }
 
-    private void addMultipliers(Work work, Arena arena, List<Worker> all) {
+    private void addMultipliers(Work work, Arena arena) {
         Products products =
                 new Products(
                         work.gemm(),
@@ -295,10 +328,11 @@ public final class HostExecutor implements AutoCloseable {
                         work.results(),
                         work.epilogue(),
                         work.scaling(),
-                        work.columnParts());
+                        work.parts(),
+                        work.partsAreRows());
         products.in(memory, plan, arena);
         for (RankSteps.Program program : steps.programs()) {
-            programs.add(new MultiplierWorker.Shared(program, work.columnParts()));
+            programs.add(new MultiplierWorker.Shared(program, work.parts()));
         }
         int count = programs.size();
         for (int i = 0; i < workers && count > 0; i++) {
@@ -306,7 +340,8 @@ public final class HostExecutor implements AutoCloseable {
                     count == 1
                             ? "compute-" + i
                             : "compute-%d of program-%d".formatted(i / count, i % count);
-            all.add(new MultiplierWorker(i, name, call, programs.get(i % count), products, arena));
+            multipliers.add(
+                    new MultiplierWorker(i, name, call, programs.get(i % count), products, arena));
         }
     }
 
@@ -360,6 +395,17 @@ public final class HostExecutor implements AutoCloseable {
      * @param a null if the caller has written it to {@link #awaitNextA}
      */
     public void stage(Matrix a, int latest, Shards shards) {
+        Team taken = take();
+        try {
+            stageRows(a, latest, shards);
+        } catch (RuntimeException | Error e) {
+            teams.giveBack(taken);
+            throw e;
+        }
+        team = taken;
+    }
+
+    private void stageRows(Matrix a, int latest, Shards shards) {
         long startNs = System.nanoTime();
         Matrix place = awaitNextA(latest, shards);
         boolean copies =
@@ -415,18 +461,23 @@ public final class HostExecutor implements AutoCloseable {
             }
         }
         if (awaitedAtOnce) {
-            team.start(tasksOfOthers, taskOfCaller);
+            team.start(tasksOfOthers, taskOfCaller, onError);
         } else {
-            team.start(tasks, awaited);
+            team.start(tasks, awaited, onError);
         }
     }
 
     public boolean isDone() {
-        return team.isDone() && start.isStartedByAll(call.operatorCall);
+        Team working = team;
+        return (working == null || working.isDone()) && start.isStartedByAll(call.operatorCall);
     }
 
     public void await() {
-        team.await();
+        if (team != null) {
+            team.await();
+            teams.giveBack(team);
+            team = null;
+        }
     }
 
     /** When the call began, by {@link System#nanoTime()}. */
@@ -545,10 +596,8 @@ public final class HostExecutor implements AutoCloseable {
     /** Waits for a running call, stops the workers and frees the memory that peers can reach. */
     @Override
     public void close() {
-        team.await();
-        if (ownsTeam) {
-            team.close();
-        }
+        await();
+        leaveTeams();
         movers.forEach(MoverWorker::close);
         if (gather != null) {
             gather.close();

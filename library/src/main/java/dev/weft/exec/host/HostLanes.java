@@ -40,7 +40,9 @@ public final class HostLanes implements AutoCloseable {
     private final int chunks;
     private final List<MoverWorker> movers = new ArrayList<>();
     private final List<SpanLog> logs = new ArrayList<>();
-    private Team team;
+    private final Team team;
+    private Runnable[] tasks;
+    private Consumer<Throwable> onError;
 
     /**
      * Collective. The caller closes the region.
@@ -54,6 +56,7 @@ public final class HostLanes implements AutoCloseable {
         this.fabric = fabric;
         this.plans = plans;
         this.gather = gather;
+        this.team = new Team("weft-" + fabric.worldRank(fabric.rank()));
         StepPlan plan = plans.get(fabric.rank());
         this.memory = new StepMemory(fabric, plan, aType, null, null);
         try {
@@ -90,14 +93,14 @@ public final class HostLanes implements AutoCloseable {
      * @param onError gets what a thread throws, on that thread
      */
     public void start(Runnable stage, Consumer<Throwable> onError) {
-        List<Runnable> tasks = new ArrayList<>();
+        List<Runnable> all = new ArrayList<>();
         if (gather != null) {
             GatherWorker worker =
                     new GatherWorker(
                             gather, GATHERED, call.names.chunks().shards(), () -> {}, call);
             logs.add(worker.log());
             // In one thread: what it tells of must have left before the fabric is busy gathering.
-            tasks.add(
+            all.add(
                     new Named(
                             "gather",
                             () -> {
@@ -105,22 +108,19 @@ public final class HostLanes implements AutoCloseable {
                                 worker.run();
                             }));
         } else {
-            tasks.add(new Named("stage", stage));
+            all.add(new Named("stage", stage));
             for (RankSteps.Lane lane : steps.lanes()) {
                 movers.add(new MoverWorker(lane, call));
                 logs.add(movers.getLast().log());
             }
-            tasks.addAll(movers);
+            all.addAll(movers);
         }
-        this.team =
-                new Team(
-                        "weft-" + fabric.worldRank(fabric.rank()),
-                        tasks.toArray(Runnable[]::new),
-                        task -> {},
-                        onError);
+        tasks = all.toArray(Runnable[]::new);
+        this.onError = onError;
+        team.reserve(tasks.length);
     }
 
-    /** A task that its thread is named after. */
+    /** A task with a name. */
     private record Named(String name, Runnable task) implements Runnable {
 
         @Override
@@ -169,7 +169,7 @@ public final class HostLanes implements AutoCloseable {
         for (int i = 0; i < joins.size(); i++) {
             joins.get(i).start(fabric, memory, number);
         }
-        team.start();
+        team.start(tasks, null, onError);
     }
 
     /** The call that has begun, for the thread that stages. */
@@ -231,10 +231,8 @@ public final class HostLanes implements AutoCloseable {
     /** Waits for a running call and stops the threads. */
     @Override
     public void close() {
-        if (team != null) {
-            team.await();
-            team.close();
-        }
+        team.await();
+        team.close();
         movers.forEach(MoverWorker::close);
         if (gather != null) {
             gather.close();

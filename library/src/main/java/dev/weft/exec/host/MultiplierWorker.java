@@ -35,7 +35,7 @@ final class MultiplierWorker extends Worker {
     static final class Shared {
 
         final RankSteps.Program program;
-        final int columnParts;
+        final int parts;
 
         /** The next piece to take: tasks in order, each in parts of its columns. */
         final AtomicInteger nextPiece = new AtomicInteger();
@@ -49,9 +49,9 @@ final class MultiplierWorker extends Worker {
         /** All additions before this one are taken; it may lag behind. */
         volatile int firstOpen;
 
-        Shared(RankSteps.Program program, int columnParts) {
+        Shared(RankSteps.Program program, int parts) {
             this.program = program;
-            this.columnParts = columnParts;
+            this.parts = parts;
             this.partsLeft = new AtomicIntegerArray(program.tasks().size());
             this.taken = new AtomicIntegerArray(program.additions().size());
         }
@@ -60,7 +60,7 @@ final class MultiplierWorker extends Worker {
             nextPiece.set(0);
             firstOpen = 0;
             for (int i = 0; i < partsLeft.length(); i++) {
-                partsLeft.set(i, columnParts);
+                partsLeft.set(i, parts);
             }
             for (int i = 0; i < taken.length(); i++) {
                 taken.set(i, 0);
@@ -73,7 +73,9 @@ final class MultiplierWorker extends Worker {
     private final Shared shared;
     private final Products products;
     private final Gemm gemm;
-    private final Scratch scratch;
+
+    /** That of the team which runs the call. */
+    private Scratch scratch;
 
     /** Null if products are only rounded. */
     private final FinishedRows finished;
@@ -99,7 +101,6 @@ final class MultiplierWorker extends Worker {
         this.shared = shared;
         this.products = products;
         this.gemm = products.gemm();
-        this.scratch = gemm.scratch(products.deepest(), products.widest(), arena);
         long mostRows =
                 shared.program.tasks().stream()
                         .flatMap(task -> task.products().stream())
@@ -110,12 +111,7 @@ final class MultiplierWorker extends Worker {
                 !products.finishes() || products.unfinished() != null || !multipliesIntoC(shared)
                         ? null
                         : new FinishedRows(
-                                products.epilogue(),
-                                gemm,
-                                scratch,
-                                products.results(),
-                                mostRows,
-                                arena);
+                                products.epilogue(), gemm, products.results(), mostRows, arena);
         this.widened =
                 products.scaling() == null
                         ? null
@@ -148,11 +144,16 @@ final class MultiplierWorker extends Worker {
                 spans += 2 + 2 * needs.size();
             }
         }
-        return spans * shared.columnParts + 2 * shared.program.additions().size();
+        return spans * shared.parts + 2 * shared.program.additions().size();
     }
 
     int index() {
         return index;
+    }
+
+    /** Uses this team's working memory from now on. */
+    void prepare(Team team) {
+        scratch = team.scratch(index, gemm, products.deepest(), products.widest());
     }
 
     @Override
@@ -165,13 +166,13 @@ final class MultiplierWorker extends Worker {
                 call.gatheredNs = System.nanoTime();
             }
         }
-        int pieces = shared.program.tasks().size() * shared.columnParts;
+        int pieces = shared.program.tasks().size() * shared.parts;
         for (int i = next(); i < pieces; i = next()) {
             while (!alone && addIfReady()) {
                 // Rows with complete sums are finished while they are in a near cache.
             }
-            int task = i / shared.columnParts;
-            take(shared.program.tasks().get(task), i % shared.columnParts);
+            int task = i / shared.parts;
+            take(shared.program.tasks().get(task), i % shared.parts);
             // The last one acquires what the others have released.
             if (shared.partsLeft.decrementAndGet(task) == 0) {
                 finish(shared.program.tasks().get(task));
@@ -310,8 +311,24 @@ final class MultiplierWorker extends Worker {
         }
     }
 
-    /** Some rows of a product, which are of one shard, in one part of its columns. */
+    /** One part of some rows of a product, which are of one shard. */
     private void multiply(Step.Multiply product, long first, long rows, int part) {
+        if (products.partsAreRows()) {
+            long from = firstRow(part, rows);
+            multiplyRows(product, first + from, firstRow(part + 1, rows) - from, 0);
+        } else {
+            multiplyRows(product, first, rows, part);
+        }
+    }
+
+    /** Where a part of so many rows begins. */
+    private long firstRow(int part, long rows) {
+        long quantum = gemm.rowQuantum();
+        return Math.min(rows, Math.ceilDiv(rows, quantum) * part / shared.parts * quantum);
+    }
+
+    /** Some rows in one part of the columns. */
+    private void multiplyRows(Step.Multiply product, long first, long rows, int part) {
         if (rows == 0) {
             return;
         }
@@ -344,7 +361,7 @@ final class MultiplierWorker extends Worker {
             long cols = products.firstCol(p, part + 1) - firstCol;
             if (intoC && finished != null) {
                 Matrix c = products.results().get(p).c(call.operatorCall);
-                finished.multiply(p, a, row, rows, firstCol, cols, c, intoRow);
+                finished.multiply(p, a, row, rows, firstCol, cols, c, intoRow, scratch);
             } else {
                 PackedB b = products.b(of, p);
                 Matrix c =

@@ -24,6 +24,7 @@ final class Products {
     private final PreparedEpilogue epilogue;
     private final boolean finishes;
     private final Scaling scaling;
+    private final boolean partsAreRows;
 
     /** By B: where the parts of its columns begin, followed by N. */
     private final long[][] firstCols;
@@ -47,16 +48,18 @@ final class Products {
             List<Product> results,
             PreparedEpilogue epilogue,
             Scaling scaling,
-            int columnParts) {
+            int parts,
+            boolean partsAreRows) {
         this.gemm = gemm;
         this.bs = bs;
         this.results = results;
         this.epilogue = epilogue;
         this.finishes = epilogue.hasSteps();
         this.scaling = scaling;
+        this.partsAreRows = partsAreRows;
         this.firstCols =
                 Arrays.stream(bs[rank])
-                        .map(b -> firstCols(b.n(), gemm, columnParts))
+                        .map(b -> firstCols(b.n(), gemm, partsAreRows ? 1 : parts))
                         .toArray(long[][]::new);
     }
 
@@ -106,6 +109,11 @@ final class Products {
 
     Gemm gemm() {
         return gemm;
+    }
+
+    /** Whether threads share the rows of a product, not its columns. */
+    boolean partsAreRows() {
+        return partsAreRows;
     }
 
     /** How many Bs there are. */

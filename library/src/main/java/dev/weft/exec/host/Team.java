@@ -1,6 +1,10 @@
 package dev.weft.exec.host;
 
+import dev.weft.gemm.Gemm;
+import dev.weft.gemm.Scratch;
+import dev.weft.process.TaskThread;
 import dev.weft.process.Uninterruptibly;
+import java.lang.foreign.Arena;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -9,8 +13,9 @@ import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 
 /**
- * Threads that run tasks in rounds, each of them one task. Starting and ending a round allocates
- * nothing. One thread at a time starts and awaits rounds.
+ * Threads that run tasks in rounds, each of them one task, and the working memory of those that
+ * multiply. Starting and ending a round allocates nothing. One thread at a time starts and awaits
+ * rounds.
  *
  * <p>Memory order: what the starter wrote before {@link #start} is visible to the tasks (volatile
  * {@code due}); what the tasks wrote is visible after {@link #await} (volatile {@code finished}).
@@ -29,10 +34,8 @@ public final class Team implements AutoCloseable {
 
     private final String name;
     private final Consumer<Runnable> first;
-    private final Consumer<Throwable> onError;
     private final List<Member> members = new ArrayList<>();
-    private final Runnable[] tasks;
-    private final Runnable awaited;
+    private final List<Working> memory = new ArrayList<>();
     private final AtomicInteger running = new AtomicInteger();
     private volatile int round;
     private volatile int finished;
@@ -42,62 +45,70 @@ public final class Team implements AutoCloseable {
     /** Made once: waiting allocates nothing. */
     private final BooleanSupplier done = this::isDone;
 
+    /** Of the round under way. */
+    private Consumer<Throwable> onError;
+
     /** What the thread that awaits the round is still to run; null if nothing. */
     private Runnable own;
 
-    /** One thread per task. */
-    public Team(
-            String name, Runnable[] tasks, Consumer<Runnable> first, Consumer<Throwable> onError) {
-        this(name, tasks, null, first, onError);
+    Team(String name) {
+        this(name, task -> {});
     }
 
     /**
-     * One thread per task, except for {@code awaited}.
-     *
-     * @param tasks those of a round that is started without others
-     * @param awaited a task that {@link #await} runs, if a round is too short to hand it to a
-     *     thread; null for none
      * @param first what a thread does once, before its first task
-     * @param onError gets what a task throws, on the task's thread
      */
-    public Team(
-            String name,
-            Runnable[] tasks,
-            Runnable awaited,
-            Consumer<Runnable> first,
-            Consumer<Throwable> onError) {
+    Team(String name, Consumer<Runnable> first) {
         this.name = name;
-        this.tasks = tasks;
-        this.awaited = awaited;
         this.first = first;
-        this.onError = onError;
-        addThreadsFor(tasks);
     }
 
-    /** Adds threads, if rounds of these tasks need more. No round may be running. */
-    void addThreadsFor(Runnable[] more) {
-        try {
-            for (int i = members.size(); i < more.length; i++) {
-                Member member = new Member(name + "-" + more[i]);
-                member.thread.start();
-                members.add(member);
-            }
-        } catch (Throwable e) {
-            // The system is out of threads: those that were started must not wait for ever.
-            close();
-            throw e;
+    /** Adds threads, if there are fewer. No round may be running. */
+    void reserve(int threads) {
+        while (members.size() < threads) {
+            Member member = new Member(name + "-" + members.size());
+            member.thread.start();
+            members.add(member);
         }
+    }
+
+    /** Working memory of a worker, for products of an engine. */
+    private record Working(int worker, Gemm gemm, long k, long n, Scratch scratch, Arena arena) {}
+
+    /**
+     * Working memory for products of up to [any, k] with [k, n], until the next call for this
+     * worker and engine. Allocates nothing if there is enough. No round may be running.
+     */
+    Scratch scratch(int worker, Gemm gemm, long k, long n) {
+        long mostK = k;
+        long mostN = n;
+        for (int i = 0; i < memory.size(); i++) {
+            Working one = memory.get(i);
+            if (one.worker == worker && one.gemm == gemm) {
+                if (one.k >= k && one.n >= n) {
+                    return one.scratch;
+                }
+                mostK = Math.max(mostK, one.k);
+                mostN = Math.max(mostN, one.n);
+                memory.remove(i).arena.close();
+                break;
+            }
+        }
+        Arena arena = Arena.ofShared();
+        Scratch scratch = gemm.scratch(mostK, mostN, arena);
+        memory.add(new Working(worker, gemm, mostK, mostN, scratch, arena));
+        return scratch;
     }
 
     /** A thread, and what it is to run. */
     private final class Member implements Runnable {
 
-        private final Thread thread;
+        private final TaskThread thread;
         private volatile Runnable due;
         private final BooleanSupplier dueOrClosed = () -> due != null || closed;
 
         Member(String threadName) {
-            this.thread = Thread.ofPlatform().daemon().name(threadName).unstarted(this);
+            this.thread = new TaskThread(threadName, this);
         }
 
         @Override
@@ -106,6 +117,7 @@ public final class Team implements AutoCloseable {
             while (awaitDue()) {
                 Runnable task = due;
                 due = null;
+                thread.begins(task);
                 if (!begun) {
                     begun = true;
                     begin(task);
@@ -167,28 +179,32 @@ public final class Team implements AutoCloseable {
         }
     }
 
-    public void start() {
-        start(tasks, awaited);
-    }
-
-    /** Starts a round of other tasks, for which there are threads. */
-    void start(Runnable[] others, Runnable ofAwaiter) {
-        running.set(others.length + (ofAwaiter == null ? 0 : 1));
-        own = ofAwaiter;
+    /**
+     * Starts a round.
+     *
+     * @param tasks one for each of as many threads
+     * @param awaited a task that {@link #await} runs, if the round is too short to hand it to a
+     *     thread; null for none
+     * @param failed gets what a task throws, on the task's thread
+     */
+    public void start(Runnable[] tasks, Runnable awaited, Consumer<Throwable> failed) {
+        running.set(tasks.length + (awaited == null ? 0 : 1));
+        own = awaited;
+        onError = failed;
         awaiting = Thread.currentThread();
         round++;
-        if (others.length == 0 && ofAwaiter == null) {
+        if (tasks.length == 0 && awaited == null) {
             // A rank may have nothing to do.
             finished = round;
         }
-        for (int i = 0; i < others.length; i++) {
+        for (int i = 0; i < tasks.length; i++) {
             Member member = members.get(i);
-            member.due = others[i];
+            member.due = tasks[i];
             LockSupport.unpark(member.thread);
         }
     }
 
-    public boolean isDone() {
+    boolean isDone() {
         return finished == round;
     }
 
@@ -212,7 +228,7 @@ public final class Team implements AutoCloseable {
         }
     }
 
-    /** Stops the threads; no round may be running. */
+    /** Stops the threads and frees the memory; no round may be running. */
     @Override
     public void close() {
         closed = true;
@@ -221,5 +237,7 @@ public final class Team implements AutoCloseable {
             LockSupport.unpark(thread);
         }
         Uninterruptibly.join(threads);
+        memory.forEach(one -> one.arena.close());
+        memory.clear();
     }
 }

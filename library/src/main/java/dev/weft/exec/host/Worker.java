@@ -13,7 +13,7 @@ public abstract class Worker implements Runnable {
         return log;
     }
 
-    /** The name of the thread. */
+    /** What reports call the thread that runs it. */
     @Override
     public final String toString() {
         return log.name();

@@ -6,6 +6,7 @@ import dev.weft.fabric.FabricException.PeerLostException;
 import dev.weft.fabric.FabricException.StallException;
 import dev.weft.fabric.FailureReport;
 import dev.weft.fabric.transport.Awaited;
+import dev.weft.process.TaskThread;
 import java.util.List;
 
 /**
@@ -83,7 +84,7 @@ final class WaitErrors {
 
     private FailureReport.Wait wait(Awaited what, int value, long waitedNs) {
         String prefix = "weft-" + self() + "-";
-        String thread = Thread.currentThread().getName();
+        String thread = TaskThread.currentName();
         return new FailureReport.Wait(
                 thread.startsWith(prefix) ? thread.substring(prefix.length()) : thread,
                 what.what(),

@@ -24,6 +24,14 @@ public record Cut(long chunkRows, int splitsPerRank, long chunkCols) {
      */
     private static final long LEAST_PART_COLS = 64;
 
+    /**
+     * Tiles of rows for each worker from which on workers share rows, not columns, if rows are
+     * finished whole. If they share columns, one of them finishes all rows. Measured with K of 1536
+     * and N of 384 on two cores with AVX-512 (tiles of 12 rows): 16 rows take 126 us by columns,
+     * 135 us by rows; 32 rows 229 and 236 us; 48 rows 272 us by rows.
+     */
+    private static final long LEAST_TILES = 1;
+
     /** Rows of a chunk of sums: small chunks start sooner, large ones are multiplied faster. */
     private static final long SUM_ROWS = 128;
 
@@ -84,10 +92,9 @@ public record Cut(long chunkRows, int splitsPerRank, long chunkCols) {
         if (!direct) {
             return new Cut(SUM_ROWS, 0, 0);
         }
+        // Workers that finish whole rows share those that a call has.
         int takers =
-                wholeRows
-                        ? workers
-                        : rowTakers(shards, workers, List.of(cols), rowQuantum, mostRows);
+                wholeRows ? 1 : rowTakers(shards, workers, List.of(cols), rowQuantum, mostRows);
         return new Cut(blockRows(shards, takers, rowQuantum, mostRows), 0, 0);
     }
 
@@ -163,6 +170,16 @@ public record Cut(long chunkRows, int splitsPerRank, long chunkCols) {
             parts++;
         }
         return parts;
+    }
+
+    /** Whether so few rows are enough for every worker to finish some of them whole. */
+    public static boolean givesRowsToEach(long rows, int workers, long rowQuantum) {
+        return rows >= LEAST_TILES * rowQuantum * workers;
+    }
+
+    /** Into how many parts the rows of a block are cut: as few as give every worker a piece. */
+    public static int rowParts(long blocks, int workers) {
+        return Math.toIntExact(Math.ceilDiv(workers, Math.max(1, blocks)));
     }
 
     private static double meanColumns(List<Long> columns) {

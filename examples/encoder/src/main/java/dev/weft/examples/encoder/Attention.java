@@ -1,11 +1,11 @@
 package dev.weft.examples.encoder;
 
+import dev.weft.op.Operator;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.Arrays;
 import java.util.List;
-import java.util.stream.IntStream;
 
 /**
  * softmax(Q x K^T / sqrt(width)) x V of each sentence and head. Queries are computed in blocks, and
@@ -20,9 +20,6 @@ final class Attention {
 
     private static final int WIDTH = Weights.HEAD_WIDTH;
     private static final float SCALE = (float) (1 / Math.sqrt(WIDTH));
-
-    /** Rows and heads that several threads share: fewer take less than 100 us. */
-    private static final int LEAST_TO_SHARE = 400;
 
     private static final ThreadLocal<Attention> OF_THREAD = ThreadLocal.withInitial(Attention::new);
 
@@ -50,24 +47,15 @@ final class Attention {
     private Attention() {}
 
     /**
+     * @param threads the operator whose threads do it
      * @param sentences the rows of each
      * @param qkv three matrices of [rows, columns of this rank's heads]
      */
-    static void apply(List<Rows> sentences, List<Matrix> qkv, Matrix to) {
+    static void apply(Operator<Matrix> threads, List<Rows> sentences, List<Matrix> qkv, Matrix to) {
         int heads = (int) to.cols() / WIDTH;
-        int count = sentences.size() * heads;
-        IntStream all = IntStream.range(0, count);
-        // Where there is little to do, another thread would come too late.
-        (to.rows() * heads < LEAST_TO_SHARE ? all : all.parallel())
-                .forEach(
-                        i ->
-                                OF_THREAD
-                                        .get()
-                                        .head(
-                                                sentences.get(i / heads),
-                                                qkv,
-                                                i % heads * WIDTH,
-                                                to));
+        threads.forEach(
+                sentences.size() * heads,
+                i -> OF_THREAD.get().head(sentences.get(i / heads), qkv, i % heads * WIDTH, to));
     }
 
     /** The rows of one sentence. */

@@ -1,9 +1,9 @@
 package dev.weft.examples.encoder;
 
+import dev.weft.op.Operator;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.util.stream.IntStream;
 
 /**
  * Rows with mean 0 and variance 1, scaled and shifted. A sum adds halves, always in the same order.
@@ -32,27 +32,21 @@ final class LayerNorm {
         void read(int row, float[] to);
     }
 
-    void apply(Source source, Matrix to) {
+    void apply(Operator<Matrix> threads, Source source, Matrix to) {
         int rows = (int) to.rows();
-        IntStream.range(0, Math.ceilDiv(rows, ROWS_AT_ONCE))
-                .parallel()
-                .forEach(
-                        part -> {
-                            float[] row = new float[WIDTH];
-                            float[] halves = new float[WIDTH];
-                            int end = Math.min(rows, (part + 1) * ROWS_AT_ONCE);
-                            for (int i = part * ROWS_AT_ONCE; i < end; i++) {
-                                source.read(i, row);
-                                apply(row, halves);
-                                MemorySegment.copy(
-                                        row,
-                                        0,
-                                        to.data(),
-                                        ValueLayout.JAVA_FLOAT,
-                                        to.offset(i, 0),
-                                        WIDTH);
-                            }
-                        });
+        threads.forEach(
+                Math.ceilDiv(rows, ROWS_AT_ONCE),
+                part -> {
+                    float[] row = new float[WIDTH];
+                    float[] halves = new float[WIDTH];
+                    int end = Math.min(rows, (part + 1) * ROWS_AT_ONCE);
+                    for (int i = part * ROWS_AT_ONCE; i < end; i++) {
+                        source.read(i, row);
+                        apply(row, halves);
+                        MemorySegment.copy(
+                                row, 0, to.data(), ValueLayout.JAVA_FLOAT, to.offset(i, 0), WIDTH);
+                    }
+                });
     }
 
     private void apply(float[] row, float[] halves) {

@@ -19,7 +19,6 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
 /**
@@ -153,7 +152,10 @@ final class Pass implements EncoderPass {
         tokens = Shards.even(ids.length, fabric.size());
         Matrix x = embedded.rows(0, tokens.rows(fabric.rank()));
         int first = (int) tokens.firstRow(fabric.rank());
-        embeddingNorm.apply((row, to) -> embed(ids[first + row], places[first + row], to), x);
+        embeddingNorm.apply(
+                operators.getFirst(),
+                (row, to) -> embed(ids[first + row], places[first + row], to),
+                x);
         for (int i = 0; i < layers.size(); i++) {
             Layer layer = layers.get(i);
             log = i == loggedLayer ? layerLog : null;
@@ -212,9 +214,9 @@ final class Pass implements EncoderPass {
         }
         Matrix place = operator.nextShard(tokens);
         long start = System.nanoTime();
-        IntStream.range(0, Math.ceilDiv((int) place.rows(), ROWS_AT_ONCE))
-                .parallel()
-                .forEach(part -> copyRows(rows, place, part * ROWS_AT_ONCE));
+        operator.forEach(
+                Math.ceilDiv((int) place.rows(), ROWS_AT_ONCE),
+                part -> copyRows(rows, place, part * ROWS_AT_ONCE));
         logWork("copy", start);
         return called(name, operator.call(place, tokens));
     }
@@ -293,7 +295,10 @@ final class Pass implements EncoderPass {
             Matrix mixed = attentionOut.nextShard(tokens);
             long start = System.nanoTime();
             Attention.apply(
-                    sentences, List.of(qkv.product(0), qkv.product(1), qkv.product(2)), mixed);
+                    queryKeyValue,
+                    sentences,
+                    List.of(qkv.product(0), qkv.product(1), qkv.product(2)),
+                    mixed);
             logWork("attention", start);
             residual = x;
             Matrix normed = called("attention out", attentionOut.call(mixed, tokens)).product();

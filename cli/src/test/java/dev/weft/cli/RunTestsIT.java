@@ -16,7 +16,7 @@ import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /** {@code weft test}, in a clone whose modules have one small test each, with the real Maven. */
 @Execution(ExecutionMode.CONCURRENT)
-class TestCommandIT {
+class RunTestsIT {
 
     private static final Path CLONE = Path.of("").toAbsolutePath().getParent();
 
