@@ -78,6 +78,11 @@ final class BlockGemm implements Gemm {
         return new Room(kernel, k, arena);
     }
 
+    @Override
+    public Object scratchKind() {
+        return kernel;
+    }
+
     /** Packed rows, and sums that are not made in C. */
     static final class Room implements Scratch {
 

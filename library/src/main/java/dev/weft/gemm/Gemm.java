@@ -97,6 +97,11 @@ public interface Gemm {
     /** Working memory for one thread and products of up to [any, k] with [k, n]. */
     Scratch scratch(long k, long n, Arena arena);
 
+    /** Engines whose kinds are equal can use each other's {@link #scratch}. */
+    default Object scratchKind() {
+        return this;
+    }
+
     /** Computes {@code rows} rows of C, with all columns, from the same number of rows of A. */
     default void multiply(
             Matrix a, long aRow, long rows, PackedB b, Matrix c, long cRow, Scratch scratch) {

@@ -97,6 +97,11 @@ final class OpenBlasGemm implements Gemm {
     }
 
     @Override
+    public Object scratchKind() {
+        return OpenBlasGemm.class;
+    }
+
+    @Override
     public void multiply(
             Matrix a,
             long aRow,

@@ -17,6 +17,9 @@ final class TiledGemm implements Gemm {
     private final int tileRows;
     private final int tileCols;
     private final Blocking blocking;
+    private final ScratchKind scratchKind;
+
+    private record ScratchKind(Tiles tiles, Blocking blocking) {}
 
     TiledGemm(Tiles tiles) {
         this(tiles, Blocking.of(tiles));
@@ -30,6 +33,7 @@ final class TiledGemm implements Gemm {
         }
         this.tiles = tiles;
         this.blocking = blocking;
+        this.scratchKind = new ScratchKind(tiles, blocking);
         this.tileRows = tiles.rows();
         this.tileCols = tiles.cols();
     }
@@ -94,6 +98,11 @@ final class TiledGemm implements Gemm {
     @Override
     public Scratch scratch(long k, long n, Arena arena) {
         return new TiledBlock(tiles, blocking.depth(), (int) blockRows(), sumCols(n), arena);
+    }
+
+    @Override
+    public Object scratchKind() {
+        return scratchKind;
     }
 
     @Override

@@ -294,7 +294,9 @@ abstract sealed class HostOperator extends Operator<Matrix>
         if (!closeOnce()) {
             return;
         }
-        executors.forEach(HostExecutor::close);
+        // The others use the first one's start words.
+        executors.forEach(HostExecutor::await);
+        executors.reversed().forEach(HostExecutor::close);
         threads.close();
         parts.weights().forEach(weights -> weights.leftBy(this));
         parts.resources().close();

@@ -330,6 +330,8 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
             ReductionWriter writer, Shards shards, int workers, long rowQuantum) {
         return writer == Reduction.DIRECT
                 && epilogueSteps().takesWholeRows()
+                && shards.ranks() == 1
+                && workers > 1
                 && Cut.givesRowsToEach(leastRows(shards), workers, rowQuantum);
     }
 
@@ -340,8 +342,13 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
 
     private Cut cut(Shards shards, ReductionWriter writer, int takers, int quantum, long most) {
         boolean direct = writer == Reduction.DIRECT;
-        boolean whole = epilogueSteps().takesWholeRows();
-        return Cut.ofSums(shards, direct, whole, takers, allColumns(), quantum, most);
+        // A block whose rows are shared goes to all workers; otherwise each gets blocks of its own.
+        boolean whole =
+                epilogueSteps().takesWholeRows()
+                        && (shards.ranks() > 1
+                                || Cut.givesRowsToEach(shards.maxRows() / 2, takers, quantum));
+        int sharing = sharesRows(writer, shards, takers, quantum) ? 1 : takers;
+        return Cut.ofSums(shards, direct, whole, sharing, allColumns(), quantum, most);
     }
 
     private List<Candidate> candidates(List<ReductionWriter> tried, Gemm gemm, int workers) {

@@ -175,8 +175,8 @@ public abstract class Operator<M> implements AutoCloseable {
      * Work of the program's own between calls: does a task for each number from 0 to {@code count -
      * 1}, in any order, and waits for all. It runs on the threads that multiply, and on the
      * caller's: they are still awake from the last call and are so for the next one, and threads of
-     * another pool would compete with them for the cores. On a GPU the caller does it alone. Not
-     * collective. A task calls no operator.
+     * another pool would compete with them for the cores. On a GPU the caller does it alone, and
+     * threads that are pinned to cores do not help. Not collective. A task calls no operator.
      *
      * <p>If a task throws, those that have not begun are left out, and what was thrown first is
      * thrown here.

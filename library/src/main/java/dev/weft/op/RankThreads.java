@@ -7,6 +7,7 @@ import java.util.Arrays;
 import java.util.Objects;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Consumer;
 import java.util.function.IntConsumer;
 
 /** A program's own work on the threads of a rank's operators. One thread at a time uses it. */
@@ -18,6 +19,8 @@ final class RankThreads implements AutoCloseable {
     private final Runnable[] others;
     private final AtomicInteger next = new AtomicInteger();
     private final AtomicReference<Throwable> failure = new AtomicReference<>();
+    private final Runnable work = this::work;
+    private final Consumer<Throwable> onError = thrown -> failure.compareAndSet(null, thrown);
 
     /** Of the call under way: written before the team starts. */
     private IntConsumer task;
@@ -30,7 +33,7 @@ final class RankThreads implements AutoCloseable {
     RankThreads(Transport fabric, int count) {
         teams = Teams.join(fabric);
         others = new Runnable[count - 1];
-        Arrays.fill(others, (Runnable) this::work);
+        Arrays.fill(others, work);
     }
 
     /** See {@link Operator#forEach}. */
@@ -41,16 +44,17 @@ final class RankThreads implements AutoCloseable {
         Runnable[] helping = count > 1 ? others : NONE;
         Team team = teams.take(helping.length);
         try {
-            team.start(helping, this::work, e -> failure.compareAndSet(null, e));
+            team.start(helping, work, onError);
             team.await();
         } finally {
             teams.giveBack(team);
+            this.task = null;
         }
         Throwable thrown = failure.getAndSet(null);
         if (thrown instanceof RuntimeException e) {
             throw e;
-        } else if (thrown != null) {
-            throw (Error) thrown;
+        } else if (thrown instanceof Error e) {
+            throw e;
         }
     }
 

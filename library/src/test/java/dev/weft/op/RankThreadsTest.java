@@ -127,4 +127,28 @@ class RankThreadsTest {
                 .epilogue(Epilogue.none().bias(bias).layerNorm(bias, bias, 1e-5))
                 .prepare();
     }
+
+    /** The first plan has the words that all plans wait for. */
+    @Test
+    void anOperatorIsClosedWhileACallOfFewerRowsIsUnderWay() {
+        Matrix b = Matrix.allocate(Arena.ofAuto(), DType.FP32, 64, 32);
+        Matrix a = Matrix.allocate(Arena.ofAuto(), DType.FP32, 4, 64);
+        try (World world = World.threads(2)) {
+            world.run(
+                    fabric -> {
+                        for (int i = 0; i < 40; i++) {
+                            AllGatherMatmulBuilder builder =
+                                    AllGatherMatmul.on(fabric)
+                                            .a(Shards.of(600, 600), DType.FP32)
+                                            .b(b);
+                            AllGatherMatmul operator =
+                                    (i % 2 == 0 ? builder : builder.pinWorkers()).prepare();
+                            assertEquals(8, operator.call(a, Shards.of(4, 4)).product().rows());
+                            operator.start(a, Shards.of(4, 4));
+                            operator.close();
+                        }
+                        fabric.barrier();
+                    });
+        }
+    }
 }

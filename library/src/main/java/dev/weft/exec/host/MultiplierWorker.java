@@ -15,10 +15,10 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicIntegerArray;
 
 /**
- * One of the threads that share a program. Each takes the next free task or, if columns are cut
- * into parts, the next free part of one, and waits for what it needs. Sums are added as soon as
- * what they need has come, between tasks, while it is in a near cache; those that are left are
- * waited for at the end.
+ * One of the threads that share a program. Each takes the next free task or, if its columns or rows
+ * are cut into parts, the next free part of one, and waits for what it needs. Sums are added as
+ * soon as what they need has come, between tasks, while it is in a near cache; those that are left
+ * are waited for at the end.
  *
  * <p>No deadlock: a thread waits for a step only once everything before it in its program is done
  * or in progress, and the plan finishes if steps are taken strictly in order.
@@ -37,7 +37,7 @@ final class MultiplierWorker extends Worker {
         final RankSteps.Program program;
         final int parts;
 
-        /** The next piece to take: tasks in order, each in parts of its columns. */
+        /** The next piece to take: tasks in order, each in its parts. */
         final AtomicInteger nextPiece = new AtomicInteger();
 
         /** By task: how many parts are still to be multiplied. */
@@ -100,6 +100,13 @@ final class MultiplierWorker extends Worker {
         this.call = call;
         this.shared = shared;
         this.products = products;
+        if (products.partsAreRows()
+                && shared.program.tasks().stream()
+                        .flatMap(task -> task.products().stream())
+                        .anyMatch(product -> product.leastRows() > 0)) {
+            // Each worker would see others arrive.
+            throw new IllegalArgumentException("parts of rows of a product that begins early");
+        }
         this.gemm = products.gemm();
         long mostRows =
                 shared.program.tasks().stream()

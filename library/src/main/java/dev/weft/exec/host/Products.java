@@ -11,6 +11,7 @@ import java.lang.foreign.Arena;
 import java.util.Arrays;
 import java.util.List;
 import java.util.stream.LongStream;
+import java.util.stream.Stream;
 
 /**
  * What a rank multiplies by, and where results go. Sums of several Bs lie side by side in one
@@ -25,6 +26,8 @@ final class Products {
     private final boolean finishes;
     private final Scaling scaling;
     private final boolean partsAreRows;
+    private final long deepest;
+    private final long widest;
 
     /** By B: where the parts of its columns begin, followed by N. */
     private final long[][] firstCols;
@@ -57,6 +60,8 @@ final class Products {
         this.finishes = epilogue.hasSteps();
         this.scaling = scaling;
         this.partsAreRows = partsAreRows;
+        this.deepest = all().mapToLong(PackedB::k).max().orElse(0);
+        this.widest = all().mapToLong(PackedB::n).max().orElse(0);
         this.firstCols =
                 Arrays.stream(bs[rank])
                         .map(b -> firstCols(b.n(), gemm, partsAreRows ? 1 : parts))
@@ -166,14 +171,14 @@ final class Products {
     }
 
     long deepest() {
-        return all().mapToLong(PackedB::k).max().orElse(0);
+        return deepest;
     }
 
     long widest() {
-        return all().mapToLong(PackedB::n).max().orElse(0);
+        return widest;
     }
 
-    private java.util.stream.Stream<PackedB> all() {
+    private Stream<PackedB> all() {
         return Arrays.stream(bs).flatMap(Arrays::stream);
     }
 }

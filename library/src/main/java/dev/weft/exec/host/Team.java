@@ -73,7 +73,7 @@ public final class Team implements AutoCloseable {
     }
 
     /** Working memory of a worker, for products of an engine. */
-    private record Working(int worker, Gemm gemm, long k, long n, Scratch scratch, Arena arena) {}
+    private record Working(int worker, Object kind, long k, long n, Scratch scratch, Arena arena) {}
 
     /**
      * Working memory for products of up to [any, k] with [k, n], until the next call for this
@@ -84,7 +84,7 @@ public final class Team implements AutoCloseable {
         long mostN = n;
         for (int i = 0; i < memory.size(); i++) {
             Working one = memory.get(i);
-            if (one.worker == worker && one.gemm == gemm) {
+            if (one.worker == worker && one.kind.equals(gemm.scratchKind())) {
                 if (one.k >= k && one.n >= n) {
                     return one.scratch;
                 }
@@ -95,9 +95,14 @@ public final class Team implements AutoCloseable {
             }
         }
         Arena arena = Arena.ofShared();
-        Scratch scratch = gemm.scratch(mostK, mostN, arena);
-        memory.add(new Working(worker, gemm, mostK, mostN, scratch, arena));
-        return scratch;
+        try {
+            Scratch scratch = gemm.scratch(mostK, mostN, arena);
+            memory.add(new Working(worker, gemm.scratchKind(), mostK, mostN, scratch, arena));
+            return scratch;
+        } catch (RuntimeException | Error e) {
+            arena.close();
+            throw e;
+        }
     }
 
     /** A thread, and what it is to run. */

@@ -79,6 +79,7 @@ public record Cut(long chunkRows, int splitsPerRank, long chunkCols) {
      * @param direct whether sums are sent only once they are whole
      * @param wholeRows whether only whole rows are finished: whoever multiplies the last of their
      *     columns would finish them, while the others wait
+     * @param workers among whom blocks are divided
      * @param cols the columns of all products
      */
     public static Cut ofSums(
@@ -92,9 +93,10 @@ public record Cut(long chunkRows, int splitsPerRank, long chunkCols) {
         if (!direct) {
             return new Cut(SUM_ROWS, 0, 0);
         }
-        // Workers that finish whole rows share those that a call has.
         int takers =
-                wholeRows ? 1 : rowTakers(shards, workers, List.of(cols), rowQuantum, mostRows);
+                wholeRows
+                        ? workers
+                        : rowTakers(shards, workers, List.of(cols), rowQuantum, mostRows);
         return new Cut(blockRows(shards, takers, rowQuantum, mostRows), 0, 0);
     }
 

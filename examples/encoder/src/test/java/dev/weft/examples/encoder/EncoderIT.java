@@ -142,7 +142,7 @@ class EncoderIT {
     private static int threadsOfOperators() {
         return (int)
                 Thread.getAllStackTraces().keySet().stream()
-                        .filter(thread -> thread.getName().contains("compute-"))
+                        .filter(thread -> thread.getName().matches("weft-\\d+-\\d+"))
                         .count();
     }
 
