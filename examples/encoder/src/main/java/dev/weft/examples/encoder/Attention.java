@@ -88,13 +88,7 @@ final class Attention {
     private static void read(
             Matrix from, Rows sentence, int index, int column, float[] to, int at) {
         if (index < sentence.count()) {
-            MemorySegment.copy(
-                    from.data(),
-                    ValueLayout.JAVA_FLOAT,
-                    from.offset(sentence.first() + (long) index, column),
-                    to,
-                    at,
-                    WIDTH);
+            MATH.copy(from.data(), from.offset(sentence.first() + (long) index, column), to, at);
         } else {
             Arrays.fill(to, at, at + WIDTH, 0);
         }

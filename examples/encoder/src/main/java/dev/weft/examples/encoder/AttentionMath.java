@@ -1,5 +1,8 @@
 package dev.weft.examples.encoder;
 
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+
 /**
  * The arithmetic of {@link Attention} for a block of queries. All implementations give the same
  * bits: each element has one order of operations, all of which IEEE 754 defines.
@@ -33,6 +36,11 @@ interface AttentionMath {
 
     /** How many queries are in a block. */
     int block();
+
+    /** Copies a row of a head, {@link Weights#HEAD_WIDTH} floats. */
+    default void copy(MemorySegment from, long fromByte, float[] to, int at) {
+        MemorySegment.copy(from, ValueLayout.JAVA_FLOAT, fromByte, to, at, Weights.HEAD_WIDTH);
+    }
 
     /**
      * C = A x B, with {@link #block} columns of B and C.

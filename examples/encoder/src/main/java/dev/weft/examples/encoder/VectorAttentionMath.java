@@ -1,5 +1,7 @@
 package dev.weft.examples.encoder;
 
+import java.lang.foreign.MemorySegment;
+import java.nio.ByteOrder;
 import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.VectorOperators;
 import jdk.incubator.vector.VectorSpecies;
@@ -58,6 +60,19 @@ final class VectorAttentionMath implements AttentionMath {
             store(s10, s11, c, at + BLOCK);
             store(s20, s21, c, at + 2 * BLOCK);
             store(s30, s31, c, at + 3 * BLOCK);
+        }
+    }
+
+    /** A general copy takes 100 ns, a third of the time of a head of 128 tokens. */
+    @Override
+    public void copy(MemorySegment from, long fromByte, float[] to, int at) {
+        for (int i = 0; i < Weights.HEAD_WIDTH; i += LANES) {
+            FloatVector.fromMemorySegment(
+                            SPECIES,
+                            from,
+                            fromByte + (long) i * Float.BYTES,
+                            ByteOrder.nativeOrder())
+                    .intoArray(to, at + i);
         }
     }
 
