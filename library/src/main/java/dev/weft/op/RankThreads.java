@@ -3,6 +3,7 @@ package dev.weft.op;
 import dev.weft.exec.host.Team;
 import dev.weft.exec.host.Teams;
 import dev.weft.fabric.transport.Transport;
+import java.lang.reflect.UndeclaredThrowableException;
 import java.util.Arrays;
 import java.util.Objects;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -55,6 +56,9 @@ final class RankThreads implements AutoCloseable {
             throw e;
         } else if (thrown instanceof Error e) {
             throw e;
+        } else if (thrown != null) {
+            // A task cannot declare it, but may throw it.
+            throw new UndeclaredThrowableException(thrown);
         }
     }
 

@@ -63,7 +63,7 @@ final class VectorAttentionMath implements AttentionMath {
         }
     }
 
-    /** A general copy takes 100 ns, a third of the time of a head of 128 tokens. */
+    /** With general copies, attention of 128 tokens takes 0.81 instead of 0.71 ms. */
     @Override
     public void copy(MemorySegment from, long fromByte, float[] to, int at) {
         for (int i = 0; i < Weights.HEAD_WIDTH; i += LANES) {
