@@ -102,7 +102,7 @@ prove_smoke() {
 
 # The memory-order tests: one Java configuration of each, or many with --all, which takes over half an hour.
 stress() {
-    local folder=$home/stress/target options="-m quick -iters 2 -sc false -jvmArgs --enable-native-access=ALL-UNNAMED" code=0
+    local folder=$home/stress/target options="-m quick -iters 1 -sc false -jvmArgs --enable-native-access=ALL-UNNAMED" code=0
     [ -f "$folder/jcstress.jar" ] || return 0
     if $1; then
         options="-m default -fsm 1"

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.weft.fabric.mpi.MpiRanks;
 import dev.weft.ffi.MpiFamily;
 import dev.weft.plan.Hosts;
+import dev.weft.process.EveryOtherCase;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
@@ -29,6 +30,7 @@ class MpiRanksIT {
      * @param perHost ranks per host, 0 where all share one
      * @param messageBytes at most, 0 for the usual ones; small ones cut every rectangle
      */
+    @EveryOtherCase
     @ParameterizedTest(name = "{0}, {1} ranks, {2} per host, messages of {3} bytes")
     @CsvSource({
         "OPEN_MPI, 1, 0, 0",

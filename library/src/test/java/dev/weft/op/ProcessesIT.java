@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.weft.fabric.ChildJvm;
 import dev.weft.fabric.memory.ShmJob;
 import dev.weft.plan.Algorithm;
+import dev.weft.process.EveryOtherCase;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -104,6 +105,7 @@ class ProcessesIT {
         return end[0];
     }
 
+    @EveryOtherCase
     @ParameterizedTest
     @EnumSource(names = {"RING", "DIRECT"})
     void aKilledRankIsNamedByAllOthersAndLeavesNothing(Algorithm algorithm) throws IOException {

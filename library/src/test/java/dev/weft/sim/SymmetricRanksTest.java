@@ -39,9 +39,8 @@ class SymmetricRanksTest {
     void oneNode() {
         for (Wiring.Topology node : Wiring.Topology.values()) {
             int classes = node == Wiring.Topology.TORUS ? 8 : 1;
-            for (Engine engine : List.of(tiles(), cores())) {
-                assertClasses(classes, machine(engine, wires(node, RANKS), null), Hosts.one(RANKS));
-            }
+            Engine engine = node.ordinal() % 2 == 0 ? tiles() : cores();
+            assertClasses(classes, machine(engine, wires(node, RANKS), null), Hosts.one(RANKS));
         }
     }
 

@@ -61,16 +61,16 @@ class FaultsTest {
     @ParameterizedTest
     @MethodSource("algorithms")
     void ranksThatEndEndTheOthersByName(String algorithm) {
-        for (Fault.Type kind : List.of(Fault.Type.KILL, Fault.Type.THROW)) {
-            for (Fault.Phase phase : Fault.Type.THROW.phases()) {
-                Ending ending = run(kind, phase, algorithm);
-                assertEquals(List.of(), ending.problems(), ending.run().words());
-                assertTrue(ending.occurred(), ending.run().words());
-                ending.ranks().stream()
-                        .filter(end -> end.how() == RankEnd.How.ERROR)
-                        .forEach(end -> assertEquals(1, end.peer(), end.toString()));
-                assertTrue(ending.errors() >= 3, ending.describe());
-            }
+        for (Fault.Phase phase : Fault.Type.THROW.phases()) {
+            // Either in every phase: both take the same path, but for who tells the others.
+            boolean kills = (phase.ordinal() + algorithm.length()) % 2 == 0;
+            Ending ending = run(kills ? Fault.Type.KILL : Fault.Type.THROW, phase, algorithm);
+            assertEquals(List.of(), ending.problems(), ending.run().words());
+            assertTrue(ending.occurred(), ending.run().words());
+            ending.ranks().stream()
+                    .filter(end -> end.how() == RankEnd.How.ERROR)
+                    .forEach(end -> assertEquals(1, end.peer(), end.toString()));
+            assertTrue(ending.errors() >= 3, ending.describe());
         }
     }
 
@@ -78,13 +78,12 @@ class FaultsTest {
     @ParameterizedTest
     @MethodSource("algorithms")
     void aCorruptedSignalIsNeverTakenForOne(String algorithm) {
-        for (int seed = 0; seed < 3; seed++) {
-            for (Fault.Phase phase : Fault.Type.CORRUPT.phases()) {
-                Ending ending =
-                        Case.parse(words(Fault.Type.CORRUPT, phase, algorithm) + " seed=" + seed)
-                                .execute();
-                assertEquals(List.of(), ending.problems(), ending.run().words());
-            }
+        int seed = algorithm.length() % 3;
+        for (Fault.Phase phase : Fault.Type.CORRUPT.phases()) {
+            Ending ending =
+                    Case.parse(words(Fault.Type.CORRUPT, phase, algorithm) + " seed=" + seed)
+                            .execute();
+            assertEquals(List.of(), ending.problems(), ending.run().words());
         }
     }
 

@@ -9,6 +9,7 @@ import dev.weft.cli.Invocation;
 import dev.weft.cli.SharedMemory;
 import dev.weft.cli.console.ExitCode;
 import dev.weft.ffi.MpiFamily;
+import dev.weft.process.EveryOtherCase;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -203,6 +204,7 @@ class LaunchIT {
         shared.assertEmpty();
     }
 
+    @EveryOtherCase
     @ParameterizedTest
     @EnumSource
     void mpirunStartsAnyProgram(MpiFamily family) throws Exception {

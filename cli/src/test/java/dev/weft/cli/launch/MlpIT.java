@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.weft.cli.ChildProcess;
 import dev.weft.cli.Main;
 import dev.weft.ffi.MpiFamily;
+import dev.weft.process.EveryOtherCase;
 import java.io.File;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -90,6 +91,7 @@ class MlpIT {
                 type, digest(mlp(type, "1", "2", "3", "5", "7", "8").run(), 1, 2, 3, 5, 7, 8));
     }
 
+    @EveryOtherCase
     @ParameterizedTest
     @CsvSource({"2, fp32", "3, bf16"})
     void processes(int ranks, String type) throws Exception {
@@ -99,6 +101,7 @@ class MlpIT {
     }
 
     /** As if each rank were on a host of its own, and on one host. */
+    @EveryOtherCase
     @ParameterizedTest
     @CsvSource({"OPEN_MPI, 2, true, bf16", "MPICH, 2, false, fp32"})
     void ranksOfMpi(MpiFamily family, int ranks, boolean hosts, String type) throws Exception {

@@ -13,6 +13,7 @@ import dev.weft.cli.ChildProcess;
 import dev.weft.cli.SharedMemory;
 import dev.weft.cli.console.ExitCode;
 import dev.weft.ffi.MpiFamily;
+import dev.weft.process.EveryOtherCase;
 import java.io.File;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -56,6 +57,7 @@ class MpiFailuresIT extends MpiCommands {
         return command.awaitRank(1, () -> command.out().contains("warmup"));
     }
 
+    @EveryOtherCase
     @ParameterizedTest
     @EnumSource
     void aKilledRankEndsTheCommand(MpiFamily family) throws Exception {
@@ -125,6 +127,7 @@ class MpiFailuresIT extends MpiCommands {
                 .orElse(null);
     }
 
+    @EveryOtherCase
     @ParameterizedTest
     @EnumSource
     void anInterruptFromATerminalLeavesNothing(MpiFamily family) throws Exception {
@@ -136,6 +139,7 @@ class MpiFailuresIT extends MpiCommands {
         assertNothingIsLeft(job);
     }
 
+    @EveryOtherCase
     @ParameterizedTest
     @EnumSource
     void aKilledMpirunIsNamed(MpiFamily family) throws Exception {
@@ -196,6 +200,7 @@ class MpiFailuresIT extends MpiCommands {
         abstract void befall(ProcessHandle rank) throws Exception;
     }
 
+    @EveryOtherCase
     @ParameterizedTest
     @EnumSource
     void whatEndedTheJobIsTold(Fate fate) throws Exception {

@@ -9,6 +9,7 @@ import dev.weft.cli.Invocation;
 import dev.weft.cli.console.ExitCode;
 import dev.weft.cli.data.FolderLock;
 import dev.weft.ffi.MpiFamily;
+import dev.weft.process.EveryOtherCase;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -66,6 +67,7 @@ class MpiRunIT extends MpiCommands {
         assertOneSummary(run);
     }
 
+    @EveryOtherCase
     @ParameterizedTest
     @EnumSource
     void theLauncherMpiStartsMpirunItself(MpiFamily family) throws Exception {
@@ -80,6 +82,7 @@ class MpiRunIT extends MpiCommands {
     }
 
     /** On one host, and on hosts of one rank each. */
+    @EveryOtherCase
     @ParameterizedTest
     @ValueSource(
             strings = {

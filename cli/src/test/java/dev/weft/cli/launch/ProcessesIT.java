@@ -12,6 +12,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import dev.weft.cli.ChildProcess;
 import dev.weft.cli.SharedMemory;
 import dev.weft.cli.console.ExitCode;
+import dev.weft.process.EveryOtherCase;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -93,6 +94,7 @@ class ProcessesIT {
                         .run());
     }
 
+    @EveryOtherCase
     @ParameterizedTest
     @ValueSource(
             strings = {
@@ -183,6 +185,7 @@ class ProcessesIT {
     }
 
     /** Nobody among the ranks is left who could notice. */
+    @EveryOtherCase
     @ParameterizedTest
     @ValueSource(ints = {1, 2})
     void ranksThatAreAllStoppedAreGivenUp(int ranks) throws Exception {
@@ -230,6 +233,7 @@ class ProcessesIT {
     }
 
     /** Enough for Java to start, and not for what follows, or not for all of it. */
+    @EveryOtherCase
     @ParameterizedTest
     @ValueSource(ints = {11, 12, 13})
     void withFewFileHandlesTheCommandEndsWithALine(int handles) throws Exception {
@@ -250,6 +254,7 @@ class ProcessesIT {
     }
 
     /** Java itself says nothing, or something on standard output. */
+    @EveryOtherCase
     @ParameterizedTest
     @ValueSource(ints = {200_000, 1_000_000})
     void aJavaThatCannotStartIsOneLine(int kibibytes) throws Exception {

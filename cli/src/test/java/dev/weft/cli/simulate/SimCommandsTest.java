@@ -9,6 +9,7 @@ import com.fasterxml.jackson.core.JsonFactory;
 import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.core.JsonToken;
 import dev.weft.cli.Invocation;
+import dev.weft.process.EveryOtherCase;
 import dev.weft.sim.MachineFile;
 import dev.weft.sim.Machines;
 import java.io.IOException;
@@ -351,6 +352,7 @@ class SimCommandsTest {
         assertEquals(run.get("/lanes"), sweep.get("/rows/0/lanes"));
     }
 
+    @EveryOtherCase
     @ParameterizedTest
     @ValueSource(
             strings = {

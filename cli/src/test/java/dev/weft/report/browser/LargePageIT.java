@@ -7,6 +7,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -19,6 +20,7 @@ class LargePageIT {
 
     /** How long it takes is printed, not asserted: machines differ. */
     @Test
+    @Tag("long")
     void sixtyFourRanksOf128ChunksAnswerTheMouse() throws Exception {
         try (Chromium chromium = Chromium.start();
                 Page page = chromium.page()) {

@@ -9,6 +9,7 @@ import dev.weft.cli.Invocation;
 import dev.weft.cli.Main;
 import dev.weft.cli.SharedMemory;
 import dev.weft.cli.console.ExitCode;
+import dev.weft.process.EveryOtherCase;
 import java.io.File;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -62,6 +63,7 @@ class SourceLaunchIT {
         assertTrue(Files.readString(trace).contains("traceEvents"), "a trace");
     }
 
+    @EveryOtherCase
     @ParameterizedTest
     @ValueSource(strings = {RING, FGCC, GATHER, HELION})
     void processesFindWhatThreadsFind(String command) throws Exception {
@@ -96,6 +98,7 @@ class SourceLaunchIT {
         return ChildProcess.of(folder, command);
     }
 
+    @EveryOtherCase
     @ParameterizedTest
     @ValueSource(strings = {FGCC, GATHER, HELION})
     void mpiStartsTheRanks(String command) throws Exception {
@@ -128,6 +131,7 @@ class SourceLaunchIT {
         assertTrue(run.complaint().contains("tp_degree 3: expected an even"), run::toString);
     }
 
+    @EveryOtherCase
     @ParameterizedTest
     @ValueSource(strings = {"ring --m 9 --k 40", "helion --m 32 --n 24 --k 64"})
     void launchedRanksJoin(String command) throws Exception {

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.weft.fabric.ChildJvm;
 import dev.weft.ffi.MpiFamily;
+import dev.weft.process.EveryOtherCase;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -35,18 +36,21 @@ class MpiFabricIT {
         assertEquals("passed 13", start.run("passed ", MpiFabricChild.class, hosts));
     }
 
+    @EveryOtherCase
     @ParameterizedTest
     @EnumSource
     void aRankMayLeaveWhileOthersStillMove(MpiFamily family) {
         MpiRanks.of(family, 3).perHost(1).run("ended ", MpiEndChild.class, "early", LONG);
     }
 
+    @EveryOtherCase
     @ParameterizedTest
     @CsvSource({"OPEN_MPI, 0", "MPICH, 2"})
     void aRankThatHasLeftWaitsForThoseThatWorkOn(MpiFamily family, int perHost) {
         MpiRanks.of(family, 4).perHost(perHost).run("ended ", MpiEndChild.class, "late", "3000");
     }
 
+    @EveryOtherCase
     @ParameterizedTest
     @EnumSource
     void theWorldCannotBeRenewed(MpiFamily family) {
@@ -68,6 +72,7 @@ class MpiFabricIT {
     }
 
     /** Memory must not go while messages to it or from it are under way. */
+    @EveryOtherCase
     @ParameterizedTest
     @EnumSource
     void aRankThatThrowsAmongMovesEndsAllOthersInGoodOrder(MpiFamily family) {
