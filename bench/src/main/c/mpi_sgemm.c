@@ -2,11 +2,16 @@
  * What a user has today: MPI and cblas_sgemm, one after the other.
  *
  *     mpirun -n RANKS mpi_sgemm gather|reduce-scatter|all-reduce|all-reduce-norm M N K
+ *     mpirun -n RANKS mpi_sgemm experts M HIDDEN WIDTH EXPERTS PER_ROW
  *
  * gather: MPI_Allgatherv of the rows of A, then the product on every rank. The others: every rank
  * has a part of K; the product of that part, then MPI_Reduce_scatter or MPI_Allreduce of C. With norm,
  * every rank then adds a residual to C and normalizes its rows by the root mean square; this counts
  * as MPI.
+ *
+ * experts: MPI_Allgatherv of the rows of A; for each of the rank's experts, its rows are collected and multiplied
+ * by its three matrices (SwiGLU between), and added by their weights; then MPI_Reduce_scatter of the sums.
+ * Which rows an expert has is worked out beforehand: the time to tell other ranks is not counted.
  *
  * Rank 0 reads lines and answers each with one:
  *     s COUNT   so many calls in a row; nanoseconds of MPI, the product and both in one of them,
@@ -29,7 +34,8 @@ void cblas_sgemm(int order, int trans_a, int trans_b, int m, int n, int k, float
                  const float *a, int lda, const float *b, int ldb, float beta, float *c, int ldc);
 
 enum { GO_TAG = 7, POLL_US = 5000 };
-enum { A = 1, B = 2, ROW_WEIGHTS = 3, COL_WEIGHTS = 4, RESIDUAL = 5, NORM_WEIGHTS = 6 };
+enum { A = 1, B = 2, ROW_WEIGHTS = 3, COL_WEIGHTS = 4, RESIDUAL = 5, NORM_WEIGHTS = 6,
+       ROUTES = 7, ROUTE_WEIGHTS = 8, EXPERTS_BS = 16 };
 
 static const double EPSILON = 1e-5;
 
@@ -59,9 +65,9 @@ static float *floats(size_t count) {
     return memory;
 }
 
-enum work { GATHER, REDUCE_SCATTER, ALL_REDUCE, ALL_REDUCE_NORM };
+enum work { GATHER, REDUCE_SCATTER, ALL_REDUCE, ALL_REDUCE_NORM, EXPERTS };
 
-enum { WORKS = 4 };
+enum { WORKS = 5 };
 
 static enum work work;
 static int rank, ranks, m, n, k;
@@ -118,6 +124,115 @@ static void prepare(void) {
     }
 }
 
+/* Of all experts, and those of this rank. */
+static int experts, per_row, first_expert, own_experts;
+
+/* By own expert: its matrices, and how many rows it has, which, and with which weights. */
+static float **gates, **ups, **downs, **row_weights;
+static int *row_counts, **rows_of;
+
+/* Rows of one expert: of A, both its products, and the result. */
+static float *collected, *gate_rows, *up_rows, *down_rows;
+
+/* The same as ExpertsCase in the Java sources. */
+static int expert_of(int row, int choice) {
+    int first = (int)((value(ROUTES, (uint64_t)row) + 0.5f) * (float)experts);
+    return (first + choice * (experts / per_row)) % experts;
+}
+
+static float weight_of(int row, int choice) {
+    return (1 + value(ROUTE_WEIGHTS, (uint64_t)row * per_row + choice)) / (float)per_row;
+}
+
+static float *matrix_of(int salt, size_t count) {
+    float *matrix = floats(count);
+    for (size_t i = 0; i < count; i++) {
+        matrix[i] = value((uint32_t)salt, i);
+    }
+    return matrix;
+}
+
+static void prepare_experts(void) {
+    int width = k, hidden = n;
+    first_expert = first_of(rank, experts);
+    own_experts = first_of(rank + 1, experts) - first_expert;
+    counts = malloc(sizeof(int) * (size_t)ranks);
+    starts = malloc(sizeof(int) * (size_t)ranks);
+    for (int r = 0; r < ranks; r++) {
+        starts[r] = first_of(r, m) * width;
+        counts[r] = first_of(r + 1, m) * width - starts[r];
+    }
+    first_row = first_of(rank, m);
+    own_rows = first_of(rank + 1, m) - first_row;
+    shard = floats((size_t)own_rows * width);
+    for (size_t i = 0; i < (size_t)own_rows * width; i++) {
+        shard[i] = value(A, (uint64_t)first_row * width + i);
+    }
+    gathered = zeros((size_t)m * width);
+    c = zeros((size_t)m * width);
+    sums = zeros((size_t)own_rows * width);
+    gates = malloc(sizeof(float *) * (size_t)own_experts);
+    ups = malloc(sizeof(float *) * (size_t)own_experts);
+    downs = malloc(sizeof(float *) * (size_t)own_experts);
+    row_weights = malloc(sizeof(float *) * (size_t)own_experts);
+    rows_of = malloc(sizeof(int *) * (size_t)own_experts);
+    row_counts = calloc((size_t)own_experts, sizeof(int));
+    for (int e = 0; e < own_experts; e++) {
+        int salt = EXPERTS_BS + 3 * (first_expert + e);
+        gates[e] = matrix_of(salt, (size_t)width * hidden);
+        ups[e] = matrix_of(salt + 1, (size_t)width * hidden);
+        downs[e] = matrix_of(salt + 2, (size_t)hidden * width);
+        rows_of[e] = malloc(sizeof(int) * (size_t)m);
+        row_weights[e] = floats((size_t)m);
+    }
+    for (int row = 0; row < m; row++) {
+        for (int i = 0; i < per_row; i++) {
+            int e = expert_of(row, i) - first_expert;
+            if (e >= 0 && e < own_experts) {
+                rows_of[e][row_counts[e]] = row;
+                row_weights[e][row_counts[e]++] = weight_of(row, i);
+            }
+        }
+    }
+    collected = zeros((size_t)m * width);
+    gate_rows = zeros((size_t)m * hidden);
+    up_rows = zeros((size_t)m * hidden);
+    down_rows = zeros((size_t)m * width);
+}
+
+static void sgemm(int rows, int cols, int depth, const float *a, const float *right, float *into) {
+    cblas_sgemm(ROW_MAJOR, NO_TRANSPOSE, NO_TRANSPOSE, rows, cols, depth, 1, a, depth, right, cols, 0,
+                into, cols);
+}
+
+static void multiply_experts(void) {
+    int width = k, hidden = n;
+    memset(c, 0, (size_t)m * width * sizeof(float));
+    for (int e = 0; e < own_experts; e++) {
+        int count = row_counts[e];
+        for (int i = 0; i < count; i++) {
+            memcpy(collected + (size_t)i * width, gathered + (size_t)rows_of[e][i] * width,
+                   (size_t)width * sizeof(float));
+        }
+        if (count == 0) {
+            continue;
+        }
+        sgemm(count, hidden, width, collected, gates[e], gate_rows);
+        sgemm(count, hidden, width, collected, ups[e], up_rows);
+        for (size_t i = 0; i < (size_t)count * hidden; i++) {
+            gate_rows[i] = gate_rows[i] / (1 + expf(-gate_rows[i])) * up_rows[i];
+        }
+        sgemm(count, width, hidden, gate_rows, downs[e], down_rows);
+        for (int i = 0; i < count; i++) {
+            float *sum = c + (size_t)rows_of[e][i] * width;
+            const float *product = down_rows + (size_t)i * width;
+            for (int j = 0; j < width; j++) {
+                sum[j] += row_weights[e][i] * product[j];
+            }
+        }
+    }
+}
+
 static void normalize(void) {
     for (int i = 0; i < m; i++) {
         float *row = sums + (size_t)i * n;
@@ -150,6 +265,7 @@ static void normalize(void) {
 static void communicate(void) {
     switch (work) {
     case GATHER:
+    case EXPERTS:
         MPI_Allgatherv(shard, counts[rank], MPI_FLOAT, gathered, counts, starts, MPI_FLOAT,
                        MPI_COMM_WORLD);
         break;
@@ -167,6 +283,10 @@ static void communicate(void) {
 }
 
 static void multiply(void) {
+    if (work == EXPERTS) {
+        multiply_experts();
+        return;
+    }
     cblas_sgemm(ROW_MAJOR, NO_TRANSPOSE, NO_TRANSPOSE, m, n, own_k, 1, gathered, own_k, b, n, 0, c,
                 n);
 }
@@ -176,13 +296,19 @@ static void step(int calls) {
     MPI_Barrier(MPI_COMM_WORLD);
     for (int i = 0; i < calls; i++) {
         int64_t start = now_ns();
-        work == GATHER ? communicate() : multiply();
+        int gathers = work == GATHER || work == EXPERTS;
+        gathers ? communicate() : multiply();
         int64_t middle = now_ns();
-        work == GATHER ? multiply() : communicate();
+        gathers ? multiply() : communicate();
         int64_t end = now_ns();
         int64_t first = middle - start, second = end - middle;
-        own[0] += work == GATHER ? first : second;
-        own[1] += work == GATHER ? second : first;
+        own[0] += gathers ? first : second;
+        own[1] += gathers ? second : first;
+        if (work == EXPERTS) {
+            MPI_Reduce_scatter(c, sums, counts, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+            own[0] += now_ns() - end;
+            end = now_ns();
+        }
         own[2] += end - start;
     }
     int64_t most[3];
@@ -194,13 +320,14 @@ static void step(int calls) {
 }
 
 static void check(void) {
-    int scattered = work == REDUCE_SCATTER;
+    int scattered = work == REDUCE_SCATTER || work == EXPERTS;
+    int cols = work == EXPERTS ? k : n;
     int from = scattered ? first_row : 0;
     double sum = 0;
     for (int i = 0; i < (scattered ? own_rows : m); i++) {
         double row = 0;
-        for (int j = 0; j < n; j++) {
-            row += (double)sums[(size_t)i * n + j] * value(COL_WEIGHTS, j);
+        for (int j = 0; j < cols; j++) {
+            row += (double)sums[(size_t)i * cols + j] * value(COL_WEIGHTS, j);
         }
         sum += row * value(ROW_WEIGHTS, from + i);
     }
@@ -253,22 +380,30 @@ int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    static const char *const works[] = {"gather", "reduce-scatter", "all-reduce", "all-reduce-norm"};
+    static const char *const works[] = {"gather", "reduce-scatter", "all-reduce", "all-reduce-norm",
+                                        "experts"};
     int known = 0;
-    for (int i = 0; argc == 5 && i < WORKS; i++) {
-        if (strcmp(argv[1], works[i]) == 0) {
+    for (int i = 0; i < WORKS; i++) {
+        if (argc == (i == EXPERTS ? 7 : 5) && strcmp(argv[1], works[i]) == 0) {
             work = (enum work)i;
             known = 1;
         }
     }
     if (!known) {
-        fprintf(stderr, "expected gather, reduce-scatter, all-reduce or all-reduce-norm, then M N K\n");
+        fprintf(stderr, "expected gather, reduce-scatter, all-reduce or all-reduce-norm, then M N K; or"
+                        " experts, then M HIDDEN WIDTH EXPERTS PER_ROW\n");
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     m = atoi(argv[2]);
     n = atoi(argv[3]);
     k = atoi(argv[4]);
-    prepare();
+    if (work == EXPERTS) {
+        experts = atoi(argv[5]);
+        per_row = atoi(argv[6]);
+        prepare_experts();
+    } else {
+        prepare();
+    }
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 0) {
         printf("ready\n");

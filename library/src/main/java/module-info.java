@@ -71,6 +71,7 @@ module dev.weft {
     exports dev.weft.fabric;
     exports dev.weft.op;
     exports dev.weft.plan;
+    exports dev.weft.plan.group;
     exports dev.weft.plan.step;
     exports dev.weft.predict;
     exports dev.weft.tensor;

@@ -17,6 +17,8 @@ import dev.weft.plan.Chunks;
 import dev.weft.plan.GatherRequest;
 import dev.weft.plan.Hosts;
 import dev.weft.plan.Shards;
+import dev.weft.plan.group.Experts;
+import dev.weft.plan.group.RowGroups;
 import dev.weft.plan.step.Buffer;
 import dev.weft.plan.step.Part;
 import dev.weft.plan.step.Placement;
@@ -129,6 +131,26 @@ class PackageExamplesTest {
         assertTrue(
                 lines.contains("    copy 0:A[0..50, 0..64] to 1:gathered[0..50, 0..64] then 1.2"),
                 lines::toString);
+    }
+
+    static RowGroups firstExperts() {
+        Experts experts = Experts.of(Shards.even(64, 4), 6); // 64 experts on 4 ranks, 6 for a row
+        RowGroups rows = new RowGroups(experts.count(0), experts.capacity(0, 1000));
+        int[] counts = new int[experts.count(0)];
+        counts[2] = 1;
+        rows.begin(counts, 0);
+        rows.put(0, 999, 0.5f); // the last row goes to the third expert, with half its weight
+        return rows;
+    }
+
+    @Test
+    void aGroupHasItsRows() {
+        RowGroups rows = firstExperts();
+        assertEquals(16, rows.groups());
+        assertEquals(6000, rows.capacity());
+        assertEquals(1, rows.count(2));
+        assertEquals(999, rows.row(rows.first(2)));
+        assertEquals(0.5f, rows.weight(rows.first(2)));
     }
 
     static String order() {

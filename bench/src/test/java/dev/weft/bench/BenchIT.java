@@ -43,6 +43,13 @@ class BenchIT {
     }
 
     @Test
+    void layersOfExpertsAreMeasuredWhereThereIsMpi() throws IOException {
+        List<Double> ratios = ratios("experts");
+        Assumptions.assumeFalse(ratios.isEmpty(), "skipped here: no MPI, no OpenBLAS or one core");
+        assertEquals(2, ratios.size(), ratios.toString());
+    }
+
+    @Test
     void callsOfFewerRowsAreMeasuredAndHaveTheirBits() throws IOException {
         // A gather and an all-reduce of 1, 7, 16 and 100 rows.
         assertEquals(8, ratios("rows").size());

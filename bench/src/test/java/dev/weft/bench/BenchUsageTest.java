@@ -69,7 +69,9 @@ class BenchUsageTest {
         Invocation help = Invocation.of("bench", "cpu", "--help");
         assertEquals(0, help.code(), help.err());
         String words = help.out().replaceAll("\\s+", " "); // wherever lines break
-        assertTrue(words.contains("product, fused, gather, overlap, rows, blocks, reduce,"), words);
+        assertTrue(
+                words.contains("product, fused, gather, overlap, rows, blocks, reduce, experts,"),
+                words);
         assertTrue(help.out().contains("./weft bench cpu --quick"), help.out());
     }
 }

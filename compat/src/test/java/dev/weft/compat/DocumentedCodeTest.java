@@ -41,6 +41,7 @@ class DocumentedCodeTest {
             import dev.weft.op.*;
             import dev.weft.trace.*;
             import dev.weft.plan.*;
+            import dev.weft.plan.group.*;
             import dev.weft.plan.step.*;
             import dev.weft.predict.*;
             import dev.weft.tensor.*;
@@ -92,6 +93,11 @@ class DocumentedCodeTest {
                             "epilogues 3",
                             "Fabric fabric; Shards shards; Matrix b, bias; Gpu gpu;"
                                     + " DeviceMatrix deviceMatrix;"),
+                    Map.entry(
+                            "experts",
+                            "Fabric fabric; Shards tokens; Routes routes; Matrix x;"
+                                    + " List<Expert> mine;"
+                                    + " record Expert(Matrix gate, Matrix up, Matrix down) {}"),
                     Map.entry("fp8", "Fabric fabric; Shards shards; Matrix a, b; Arena arena;"),
                     Map.entry(
                             "fp8 2",

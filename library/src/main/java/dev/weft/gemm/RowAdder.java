@@ -41,4 +41,31 @@ public final class RowAdder {
             sums[i] += addends[i];
         }
     }
+
+    /**
+     * Adds {@code factor * a} to the target, each product and sum rounded once together. Allocates
+     * nothing.
+     */
+    public void addTimes(
+            float factor,
+            MemorySegment a,
+            long aFrom,
+            MemorySegment target,
+            long targetFrom,
+            long count) {
+        for (long done = 0; done < count; done += PIECE) {
+            int length = (int) Math.min(PIECE, count - done);
+            long at = done * Float.BYTES;
+            MemorySegment.copy(a, RowConverter.FLOAT, aFrom + at, addends, 0, length);
+            MemorySegment.copy(target, RowConverter.FLOAT, targetFrom + at, sums, 0, length);
+            addTimes(factor, addends, sums, length);
+            MemorySegment.copy(sums, 0, target, RowConverter.FLOAT, targetFrom + at, length);
+        }
+    }
+
+    private static void addTimes(float factor, float[] addends, float[] sums, int count) {
+        for (int i = 0; i < count; i++) {
+            sums[i] = Math.fma(factor, addends[i], sums[i]);
+        }
+    }
 }

@@ -20,6 +20,7 @@ import dev.weft.plan.GatherRequest;
 import dev.weft.plan.Plan;
 import dev.weft.plan.Shards;
 import dev.weft.plan.cut.Cut;
+import dev.weft.plan.group.Experts;
 import dev.weft.plan.step.StepPlan;
 import dev.weft.search.AutoChoice;
 import dev.weft.search.Candidate;
@@ -41,6 +42,9 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
 
     /** For measurements: the number of parts that columns are cut into; 0 leaves it to Weft. */
     private static final int COLUMN_PARTS = Integer.getInteger("weft.column.parts", 0);
+
+    /** A product of a group with fewer columns is not worth a thread of its own. */
+    private static final long LEAST_COLS_OF_GROUP = 256;
 
     private final Transport fabric;
     private final List<RightHandSide> sides = new ArrayList<>();
@@ -122,10 +126,37 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
         }
     }
 
+    /** Like {@link #prepare}, for {@link GroupedAllGatherMatmul#prepare}. */
+    GroupedAllGatherMatmul prepareGrouped(Experts experts) {
+        if (shards() == null) {
+            throw new IllegalArgumentException("an operator needs a(...)");
+        }
+        AllGather<Matrix> routes = null;
+        try {
+            ofExperts(experts, fabric, shards().totalRows(), false);
+            routes =
+                    AllGather.rows(
+                            fabric,
+                            shards(),
+                            GroupedAllGatherMatmul.COLS_OF_ROUTE * experts.perRow(),
+                            DType.FP32,
+                            fabric.sharesMemory() ? Algorithm.MESH_PULL : Algorithm.MESH_PUSH);
+            return new GroupedAllGatherMatmul(prepareAgreed(), routes, ofExperts());
+        } catch (RuntimeException | Error e) {
+            if (routes != null) {
+                routes.close();
+            }
+            fabric.fail(e);
+            throw e;
+        }
+    }
+
     private AllGatherMatmul prepareAgreed() {
         Description wanted = description();
         EpilogueSteps steps = epilogueSteps();
-        PreparedEpilogue epilogue = new PreparedEpilogue(steps, wanted.shards().totalRows());
+        long resultRows =
+                ofExperts() == null ? wanted.shards().totalRows() : ofExperts().rows().capacity();
+        PreparedEpilogue epilogue = new PreparedEpilogue(steps, resultRows);
         agree(wanted, steps);
         Gemm engine = agreedEngine(wanted);
         Arena arena = Arena.ofShared();
@@ -134,10 +165,10 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
         Prepared prepared;
         try {
             List<SharedB.Packed> packed = packed(engine, arena, regions);
-            List<Product> products = products(wanted, packed, arena, regions);
+            List<Product> products = products(wanted, engine, packed, arena, regions);
             int workers =
                     wanted.computeWorkers() > 0 ? wanted.computeWorkers() : fabric.cores().cores();
-            Planning planning = Planning.of(fabric, engine, wanted, workers, columnParts);
+            Planning planning = planning(engine, wanted, workers);
             prepared = new Prepared(wanted, engine, packed, products, epilogue, workers);
             operator =
                     wanted.algorithm() == Algorithm.AUTO
@@ -153,6 +184,13 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
             throw e;
         }
         return withFewerRows(operator, prepared);
+    }
+
+    /** Workers share the groups of rows if there are any, and not the rows. */
+    private Planning planning(Gemm engine, Description wanted, int workers) {
+        return ofExperts() == null
+                ? Planning.of(fabric, engine, wanted, workers, columnParts, 1)
+                : Planning.of(fabric, engine, wanted, workers, workers, ofExperts().timesFewer());
     }
 
     /** What auto chooses. Takes ownership of the arena and the regions, unless it fails. */
@@ -261,12 +299,7 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
             while (HostOperator.hasFewerRows(plan.chunks())) {
                 Shards shards = Description.fewerRows(plan.chunks().shards());
                 Planning planning =
-                        Planning.of(
-                                fabric,
-                                prepared.engine(),
-                                wanted.with(shards),
-                                prepared.workers(),
-                                columnParts);
+                        planning(prepared.engine(), wanted.with(shards), prepared.workers());
                 plan = planning.plan(algorithm, lanes);
                 works.add(work(planning, prepared, plan));
             }
@@ -317,11 +350,28 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
                 workers,
                 columnParts(plan.chunks(), own, wanted, workers),
                 false,
+                grouped(wanted),
                 planning.leavesGather(plan) ? fabric.rowGather() : null,
                 pinned ? Pinning.of(fabric, workers)::apply : null);
     }
 
+    private HostExecutor.Grouped grouped(Description wanted) {
+        return ofExperts() == null
+                ? null
+                : new HostExecutor.Grouped(
+                        ofExperts().rows(),
+                        false,
+                        0,
+                        wanted.wants(Feature.KEPT) ? null : ofExperts().wanted());
+    }
+
     private int columnParts(Chunks chunks, StepPlan own, Description wanted, int workers) {
+        if (ofExperts() != null) {
+            long n = ofExperts().side().n();
+            boolean whole = epilogueSteps().takesWholeRows();
+            int ofGroup = whole ? 1 : Math.clamp(n / LEAST_COLS_OF_GROUP, 1, Math.max(1, workers));
+            return ofGroup * Math.max(1, ofExperts().rows().groups());
+        }
         int programs = own.programs();
         int ofProgram = Math.max(1, workers / programs);
         return columnParts > 0
@@ -333,7 +383,9 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
         Agreement agreement = new Agreement(fabric);
         wanted.agree(agreement, fabric);
         steps.agree(agreement);
-        agreement.on("which Bs are weights, a bit for each", whichAreWeights());
+        if (ofExperts() == null) {
+            agreement.on("which Bs are weights, a bit for each", whichAreWeights());
+        }
         agreement.settle();
     }
 
@@ -345,7 +397,10 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
                 all.add(side.weights().packed());
                 continue;
             }
-            SharedB.Packed packed = packer.pack(side.matrix(), side.transposed(), arena);
+            SharedB.Packed packed =
+                    ofExperts() == null
+                            ? packer.pack(side.matrix(), side.transposed(), arena)
+                            : SharedB.own(engine, side.matrix(), side.transposed(), arena);
             if (packed.region() != null) {
                 regions.add(packed.region());
             }
@@ -355,26 +410,43 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
     }
 
     private List<Product> products(
-            Description wanted, List<SharedB.Packed> packed, Arena arena, List<Region> regions) {
+            Description wanted,
+            Gemm engine,
+            List<SharedB.Packed> packed,
+            Arena arena,
+            List<Region> regions) {
         List<PackedB> all = packed.stream().map(SharedB.Packed::b).toList();
         boolean joins = epilogue().joins();
         List<Product> products = new ArrayList<>();
+        if (ofExperts() != null) {
+            Matrix c = result(ofExperts().rows().capacity(), ofExperts().side().n(), arena);
+            for (int i = 0; i < all.size(); i += ofExperts().each()) {
+                PackedB second = joins ? all.get(i + 1) : null;
+                products.add(new Product(all.get(i), second, new Matrix[] {c, c}, null));
+            }
+            if (all.isEmpty()) {
+                products.add(new Product(nothing(engine, arena), null, new Matrix[] {c, c}, null));
+            }
+            return List.copyOf(products);
+        }
         for (int i = 0; i < (joins ? 1 : all.size()); i++) {
             PackedB b = all.get(i);
             PackedB second = joins ? all.get(i + 1) : null;
             long m = wanted.shards().totalRows();
-            long n = resultCols(b.n());
             if (wanted.wants(Feature.SHARED)) {
-                products.add(shared(b, second, outType(), m, n, regions));
+                products.add(shared(b, second, outType(), m, resultCols(b.n()), regions));
             } else {
-                long bytes = Matrix.contiguousBytes(outType(), m, n);
-                Matrix c =
-                        Matrix.of(
-                                LargePages.allocate(bytes, arena).fill((byte) 0), outType(), m, n);
+                Matrix c = result(m, b.n(), arena);
                 products.add(new Product(b, second, new Matrix[] {c, c}, null));
             }
         }
         return List.copyOf(products);
+    }
+
+    private Matrix result(long rows, long n, Arena arena) {
+        long cols = resultCols(n);
+        long bytes = Matrix.contiguousBytes(outType(), rows, cols);
+        return Matrix.of(LargePages.allocate(bytes, arena).fill((byte) 0), outType(), rows, cols);
     }
 
     /** A product in memory that peers can read, in two halves. Collective. */

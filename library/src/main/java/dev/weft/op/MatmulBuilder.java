@@ -1,7 +1,14 @@
 package dev.weft.op;
 
+import dev.weft.fabric.transport.Agreement;
+import dev.weft.fabric.transport.Transport;
+import dev.weft.ffi.LargePages;
 import dev.weft.gemm.Gemm;
+import dev.weft.gemm.PackedB;
+import dev.weft.op.exec.Dispatch;
 import dev.weft.op.exec.EpilogueSteps;
+import dev.weft.plan.group.Experts;
+import dev.weft.plan.group.RowGroups;
 import dev.weft.search.Candidate;
 import dev.weft.search.Trial;
 import dev.weft.tensor.DType;
@@ -9,7 +16,11 @@ import dev.weft.tensor.Matrix;
 import dev.weft.tensor.ScaledMatrix;
 import dev.weft.tensor.ScaledMatrix.Scaling;
 import dev.weft.trace.View;
+import java.lang.foreign.Arena;
 import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.BitSet;
+import java.util.Collections;
 import java.util.List;
 import java.util.Objects;
 import java.util.function.Consumer;
@@ -37,6 +48,27 @@ public abstract class MatmulBuilder<M, B extends MatmulBuilder<M, B>> {
 
     /** The shape of one B. */
     record Side(String text, DType dtype, long k, long n) {}
+
+    /** Null unless rows go to experts, each with its own B. */
+    private OfExperts ofExperts;
+
+    /**
+     * The right-hand sides of experts, in their order.
+     *
+     * @param each how many an expert has: two if an epilogue joins them
+     * @param side the shape of all
+     * @param rows this rank's rows, by expert
+     * @param wanted by rank: the rows that its experts get
+     * @param added whether products are added, and not the other way round
+     */
+    record OfExperts(
+            Experts experts, int each, Side side, RowGroups rows, BitSet[] wanted, boolean added) {
+
+        /** How many times fewer rows an expert gets than there are. */
+        long timesFewer() {
+            return Math.max(1, experts.count() / experts.perRow());
+        }
+    }
 
     /** Those Bs that were packed before. */
     private final List<Weights> weights = new ArrayList<>();
@@ -134,6 +166,14 @@ public abstract class MatmulBuilder<M, B extends MatmulBuilder<M, B>> {
         }
     }
 
+    /** Stands for the Bs of a rank that has no experts: it has their columns. */
+    final PackedB nothing(Gemm engine, Arena arena) {
+        long n = ofExperts.side().n();
+        DType type = multiplied(aType);
+        return engine.packed(
+                0, n, type, LargePages.allocate(engine.packedBytes(0, n, type), arena));
+    }
+
     /** Refuses memory that this thread cannot read, instead of failing later, deep inside. */
     protected static void checkAccess(Matrix matrix) {
         if (!matrix.data().isAccessibleBy(Thread.currentThread())) {
@@ -196,11 +236,15 @@ public abstract class MatmulBuilder<M, B extends MatmulBuilder<M, B>> {
     /** The given steps, if they fit the right-hand sides. */
     @SuppressWarnings("exports")
     protected final EpilogueSteps epilogueSteps() {
-        EpilogueSteps steps = epilogue.fitting(columns());
+        List<Long> columns =
+                ofExperts == null
+                        ? columns()
+                        : Collections.nCopies(ofExperts.each(), ofExperts.side().n());
+        EpilogueSteps steps = epilogue.fitting(columns);
         if (outScaling == null) {
             return steps;
         }
-        long most = columns().stream().mapToLong(Long::longValue).max().orElse(0);
+        long most = columns.stream().mapToLong(Long::longValue).max().orElse(0);
         return steps.with(new EpilogueSteps.ScaledRows(outScaling, Math.toIntExact(most)));
     }
 
@@ -272,9 +316,85 @@ public abstract class MatmulBuilder<M, B extends MatmulBuilder<M, B>> {
         return sides;
     }
 
-    /** N of each B. */
+    /** N of each B; of experts, the columns that a rank's rows are multiplied by on average. */
     final List<Long> columns() {
-        return sides.stream().map(Side::n).toList();
+        if (ofExperts == null) {
+            return sides.stream().map(Side::n).toList();
+        }
+        if (ofExperts.added()) {
+            return List.of(ofExperts.side().n());
+        }
+        Experts experts = ofExperts.experts();
+        long all = ofExperts.side().n() * experts.perRow();
+        long average = Math.ceilDiv(all, experts.ofRanks().ranks());
+        return Collections.nCopies(ofExperts.each(), average);
+    }
+
+    /** Null unless rows go to experts. */
+    final OfExperts ofExperts() {
+        return ofExperts;
+    }
+
+    /**
+     * Notes that the right-hand sides are those of experts. Collective.
+     *
+     * @param mostRows the most rows of a call
+     * @param added whether products are added, and not the other way round
+     */
+    final void ofExperts(Experts experts, Transport fabric, long mostRows, boolean added) {
+        if (added && epilogue.joins()) {
+            throw new IllegalArgumentException(
+                    "epilogue %s of the sums of experts: expected none that joins two products"
+                            .formatted(epilogue));
+        }
+        int each = epilogue.joins() ? 2 : 1;
+        int rank = fabric.rank();
+        Agreement agreement =
+                new Agreement(fabric)
+                        .on("the experts of a row", experts.perRow())
+                        .on("the most rows of an expert", experts.mostOfEach())
+                        .on("the most rows of a rank", experts.mostRows())
+                        .on("what is done with others", experts.overflow().ordinal());
+        for (int r = 0; r < experts.ofRanks().ranks(); r++) {
+            agreement.on("the experts of rank " + fabric.worldRank(r), experts.count(r));
+        }
+        agreement.settle();
+        if (experts.ofRanks().ranks() != fabric.size()
+                || sides.size() != each * experts.count(rank)) {
+            throw new IllegalArgumentException(
+                    "%d Bs for experts %s on rank %d of %d: expected %d for each"
+                            .formatted(
+                                    sides.size(),
+                                    experts.ofRanks(),
+                                    fabric.worldRank(rank),
+                                    fabric.size(),
+                                    each));
+        }
+        Side own = sides.isEmpty() ? new Side("no B", aType, 0, 0) : sides.getFirst();
+        for (int i = 0; i < sides.size(); i++) {
+            Side side = sides.get(i);
+            if (side.k() != own.k() || side.n() != own.n() || side.k() < 1 || side.n() < 1) {
+                throw new IllegalArgumentException(
+                        "B number %d is %s: expected the shape of B number 0, %s"
+                                .formatted(i, side.text(), own.text()));
+            }
+        }
+        long[][] shapes = fabric.exchange(new long[] {own.k(), own.n()});
+        long k = Arrays.stream(shapes[0]).max().orElseThrow();
+        long n = Arrays.stream(shapes[1]).max().orElseThrow();
+        for (int r = 0; r < fabric.size(); r++) {
+            if (experts.count(r) > 0 && (shapes[0][r] != k || shapes[1][r] != n)) {
+                throw new IllegalArgumentException(
+                        "the Bs of rank %d are [%d, %d], others [%d, %d]: expected one shape for all experts"
+                                .formatted(fabric.worldRank(r), shapes[0][r], shapes[1][r], k, n));
+            }
+        }
+        RowGroups rows = new RowGroups(experts.count(rank), experts.capacity(rank, mostRows));
+        BitSet[] wanted = new BitSet[fabric.size()];
+        Arrays.setAll(wanted, r -> new BitSet(Math.toIntExact(mostRows)));
+        Dispatch.spread(experts, rank, mostRows, rows, wanted);
+        Side side = new Side(own.text(), own.dtype(), k, n);
+        ofExperts = new OfExperts(experts, each, side, rows, wanted, added);
     }
 
     final void aType(DType dtype) {

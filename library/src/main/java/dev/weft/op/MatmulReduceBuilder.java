@@ -20,6 +20,7 @@ import dev.weft.plan.ReductionRequest;
 import dev.weft.plan.ReductionWriter;
 import dev.weft.plan.Shards;
 import dev.weft.plan.cut.Cut;
+import dev.weft.plan.group.Experts;
 import dev.weft.plan.step.Step;
 import dev.weft.plan.step.StepPlan;
 import dev.weft.search.AutoChoice;
@@ -114,6 +115,22 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
         }
     }
 
+    /** Like {@link #prepare}, for {@link GroupedMatmulReduceScatter#prepare}. */
+    O prepareGrouped(Experts experts) {
+        if (rows == null) {
+            throw new IllegalArgumentException("an operator needs a(...)");
+        }
+        try {
+            ofExperts(experts, fabric, rows.totalRows(), true);
+            return prepareAgreed();
+        } catch (RuntimeException | Error e) {
+            fabric.fail(e);
+            throw e;
+        } finally {
+            written.clear();
+        }
+    }
+
     private O prepareAgreed() {
         check();
         PreparedEpilogue finish = new PreparedEpilogue(epilogueSteps(), resultRows());
@@ -133,8 +150,13 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
         try {
             List<Candidate> candidates = candidates(tried(wanted), gemm, workers);
             boolean shared = candidates.stream().anyMatch(each -> readsPeersB(steps(each)));
+            if (shared && ofExperts() != null) {
+                throw new IllegalArgumentException(
+                        "algorithm %s with experts: it multiplies by Bs of other ranks; expected chain, ring, mesh-push or sequential"
+                                .formatted(algorithm.label()));
+            }
             PackedB[][] packed = packed(gemm, shared, arena, regions);
-            List<Product> results = results(packed[fabric.rank()], arena);
+            List<Product> results = results(gemm, packed[fabric.rank()], arena);
             OperatorResources resources = new OperatorResources(arena, List.copyOf(regions));
             common = new Common(gemm, packed, results, finish, workers);
             if (candidates.size() == 1) {
@@ -179,7 +201,7 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
                 packed
                         ? Weights.engine(weights(), sides().size(), fabric, engine(), aType())
                         : gemm() == null ? Gemms.byName(name, aType(), otherType()) : gemm();
-        if (wanted == Order.WHOLE && !fits(own.sumQuantum())) {
+        if (wanted == Order.WHOLE && ofExperts() == null && !fits(own.sumQuantum())) {
             if (!free) {
                 throw new IllegalArgumentException(
                         "engine %s sums %d k at a time, K is cut into %s: expected multiples, order by-rank, or engine portable"
@@ -215,7 +237,7 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
             packed[r] = new PackedB[given.size()];
             long at = 0;
             for (int i = 0; i < given.size(); i++) {
-                long k = kParts.rows(r);
+                long k = own ? sides().get(i).k() : kParts.rows(r);
                 if (given.get(i).weights() != null) {
                     packed[r][i] = given.get(i).weights().of(r, k);
                     continue;
@@ -268,18 +290,24 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
         return all ? rows.totalRows() : rows.rows(fabric.rank());
     }
 
-    private List<Product> results(PackedB[] packed, Arena arena) {
+    private List<Product> results(Gemm gemm, PackedB[] packed, Arena arena) {
         boolean joins = epilogue().joins();
         List<Product> results = new ArrayList<>();
         long count = resultRows();
-        for (int i = 0; i < (joins ? 1 : packed.length); i++) {
-            long n = resultCols(packed[i].n());
+        PackedB[] ofResults =
+                ofExperts() == null
+                        ? packed
+                        : packed.length > 0
+                                ? new PackedB[] {packed[0]}
+                                : new PackedB[] {nothing(gemm, arena)};
+        for (int i = 0; i < (joins ? 1 : ofResults.length); i++) {
+            long n = resultCols(ofResults[i].n());
             long bytes = Matrix.contiguousBytes(outType(), count, n);
             Matrix c =
                     Matrix.of(
                             LargePages.allocate(bytes, arena).fill((byte) 0), outType(), count, n);
-            PackedB second = joins ? packed[i + 1] : null;
-            results.add(new Product(packed[i], second, new Matrix[] {c, c}, null));
+            PackedB second = joins ? ofResults[i + 1] : null;
+            results.add(new Product(ofResults[i], second, new Matrix[] {c, c}, null));
         }
         return results;
     }
@@ -289,6 +317,9 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
             return List.of(algorithm);
         }
         boolean whole = wanted == Order.WHOLE;
+        if (ofExperts() != null && whole) {
+            return List.of(Reduction.CHAIN);
+        }
         if (fabric.size() == 1) {
             return List.of(whole ? Reduction.DIRECT : Reduction.SEQUENTIAL);
         }
@@ -348,6 +379,9 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
                         && (shards.ranks() > 1
                                 || Cut.givesRowsToEach(shards.maxRows() / 2, takers, quantum));
         int sharing = sharesRows(writer, shards, takers, quantum) ? 1 : takers;
+        if (ofExperts() != null) {
+            return new Cut(BLOCK_ROWS[2] * ofExperts().timesFewer(), 0, 0);
+        }
         return Cut.ofSums(shards, direct, whole, sharing, allColumns(), quantum, most);
     }
 
@@ -363,9 +397,11 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
             } else if (each != Reduction.DIRECT
                     && each.order() == Order.WHOLE
                     && algorithm == Reduction.AUTO) {
+                // Products of groups need not wait for sums, so large blocks do no harm.
+                long times = ofExperts() == null ? 1 : 2 * ofExperts().timesFewer();
                 for (long count : BLOCK_ROWS) {
-                    if (count == BLOCK_ROWS[0] || count <= rows.totalRows()) {
-                        candidates.add(candidate(each, new Cut(count, 0, 0)));
+                    if (count == BLOCK_ROWS[0] || count * times <= rows.totalRows()) {
+                        candidates.add(candidate(each, new Cut(count * times, 0, 0)));
                     }
                 }
             } else {
@@ -379,7 +415,7 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
         int agreed = (int) new Agreement(fabric).ofFirst(workers);
         return description()
                 .problem(false, agreed, 0, fabric.hosts())
-                .summed(new Sums(kParts, all, wanted));
+                .summed(new Sums(summedK(), all, wanted));
     }
 
     /** The cheapest first. Collective if there is a network; only the first rank gets prices. */
@@ -413,7 +449,9 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
             int workers) {}
 
     private long allColumns() {
-        return columns().stream().mapToLong(Long::longValue).sum();
+        return ofExperts() != null
+                ? ofExperts().side().n()
+                : columns().stream().mapToLong(Long::longValue).sum();
     }
 
     private ReductionRequest request(Candidate candidate) {
@@ -485,6 +523,11 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
                 rows
                         ? Cut.rowParts(blocks * leastRows(shards) / shards.maxRows(), workers)
                         : Cut.sumColumnParts(blocks, chunks.cols(), workers);
+        HostExecutor.Grouped grouped =
+                ofExperts() == null
+                        ? null
+                        : new HostExecutor.Grouped(
+                                ofExperts().rows(), true, ofExperts().side().k(), null);
         return new HostExecutor.Work(
                 fabric,
                 steps,
@@ -500,6 +543,7 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
                 workers,
                 parts,
                 rows,
+                grouped,
                 null,
                 null);
     }

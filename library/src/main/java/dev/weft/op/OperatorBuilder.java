@@ -45,6 +45,11 @@ public abstract class OperatorBuilder<M, B extends OperatorBuilder<M, B>>
         this.ranks = ranks;
     }
 
+    /** The most rows of a call; null if they were not given. */
+    final Shards shards() {
+        return shards;
+    }
+
     /** The number of ranks of the group; 0 if the shards give it. */
     final int ranks() {
         return ranks;
@@ -199,10 +204,14 @@ public abstract class OperatorBuilder<M, B extends OperatorBuilder<M, B>>
     @SuppressWarnings("exports")
     protected final Description description() {
         List<Side> sides = sides();
-        if (shards == null || sides.isEmpty() && gatherOnlyCols == 0) {
+        boolean none = sides.isEmpty() && gatherOnlyCols == 0 && ofExperts() == null;
+        if (shards == null || none) {
             throw new IllegalArgumentException("an operator needs a(...) and at least one b(...)");
         }
-        long k = sides.isEmpty() ? gatherOnlyCols : sides.getFirst().k();
+        long k =
+                ofExperts() != null
+                        ? ofExperts().side().k()
+                        : sides.isEmpty() ? gatherOnlyCols : sides.getFirst().k();
         for (int i = 0; i < sides.size(); i++) {
             if (sides.get(i).k() != k || k < 1) {
                 throw new IllegalArgumentException(
@@ -223,8 +232,8 @@ public abstract class OperatorBuilder<M, B extends OperatorBuilder<M, B>>
                         aType(),
                         scaling,
                         scaling == null ? k : ScaledMatrix.rowBytes(k, scaling),
-                        sides.isEmpty() ? aType() : outType(),
-                        sides.stream().map(Side::n).toList(),
+                        columns().isEmpty() ? aType() : outType(),
+                        columns(),
                         algorithm,
                         chunks,
                         engine(),

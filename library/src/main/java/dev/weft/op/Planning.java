@@ -38,12 +38,18 @@ record Planning(
      * Collective.
      *
      * @param columnParts the caller's choice; 0 leaves it to Weft
+     * @param timesFewer how many times fewer rows a product has than A, because they are in groups
      */
     static Planning of(
-            Transport fabric, Gemm gemm, Description wanted, int workers, int columnParts) {
+            Transport fabric,
+            Gemm gemm,
+            Description wanted,
+            int workers,
+            int columnParts,
+            long timesFewer) {
         Agreement agreement = new Agreement(fabric);
         int quantum = gemm.rowQuantum();
-        long mostRows = gemm.blockRows();
+        long mostRows = gemm.blockRows() * timesFewer;
         int takers =
                 columnParts > 0
                         ? Math.max(1, workers / columnParts)

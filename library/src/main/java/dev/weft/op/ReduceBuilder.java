@@ -11,6 +11,7 @@ import dev.weft.plan.ReductionRequest;
 import dev.weft.plan.ReductionWriter;
 import dev.weft.plan.Shards;
 import dev.weft.plan.cut.Cut;
+import dev.weft.plan.group.Experts;
 import dev.weft.plan.step.StepPlan;
 import dev.weft.search.Sums;
 import dev.weft.tensor.DType;
@@ -108,7 +109,7 @@ public abstract class ReduceBuilder<M, B extends ReduceBuilder<M, B>> extends Ma
                 rows,
                 aType(),
                 null,
-                Math.max(1, kParts.totalRows()),
+                Math.max(1, summedK().totalRows()),
                 outType(),
                 columns(),
                 algorithm,
@@ -118,7 +119,20 @@ public abstract class ReduceBuilder<M, B extends ReduceBuilder<M, B>> extends Ma
                 computeWorkers(),
                 0,
                 Set.of(),
-                new Sums(kParts, all, order));
+                new Sums(summedK(), all, order));
+    }
+
+    /** How K is spread; of experts, over how many a rank's rows sum on average. */
+    final Shards summedK() {
+        if (ofExperts() == null) {
+            return kParts;
+        }
+        Experts experts = ofExperts().experts();
+        long k = ofExperts().side().k() * experts.perRow();
+        return Shards.of(
+                IntStream.range(0, kParts.ranks())
+                        .mapToLong(r -> k * experts.count(r) / experts.count())
+                        .toArray());
     }
 
     final Order wantedOrder() {
@@ -130,11 +144,11 @@ public abstract class ReduceBuilder<M, B extends ReduceBuilder<M, B>> extends Ma
     }
 
     final void check() {
-        if (rows == null || sides().isEmpty()) {
+        if (rows == null || sides().isEmpty() && ofExperts() == null) {
             throw new IllegalArgumentException("an operator needs a(...) and at least one b(...)");
         }
         long k = kParts.rows(rank);
-        for (int i = 0; i < sides().size(); i++) {
+        for (int i = 0; ofExperts() == null && i < sides().size(); i++) {
             Side side = sides().get(i);
             if (side.k() != k || side.n() < 1) {
                 throw new IllegalArgumentException(
@@ -164,16 +178,18 @@ public abstract class ReduceBuilder<M, B extends ReduceBuilder<M, B>> extends Ma
                                 "the order of sums (0 whole, 1 by rank, 2 by rank in bf16, 3 the algorithm's own)",
                                 wanted.ordinal())
                         .on("chunk rows", chunkRows())
-                        .on("splits per rank", splitsPerRank())
-                        .on("the number of Bs", sides().size())
-                        .on("which Bs are weights, a bit for each", whichAreWeights());
+                        .on("splits per rank", splitsPerRank());
+        int sides = ofExperts() == null ? sides().size() : 0;
+        agreement
+                .on("the number of Bs", sides)
+                .on("which Bs are weights, a bit for each", sides == 0 ? 0 : whichAreWeights());
         epilogueSteps().agree(agreement);
         for (int r = 0; r < fabric.size(); r++) {
             agreement
                     .on("the rows of rank " + fabric.worldRank(r), rows.rows(r))
                     .on("K of rank " + fabric.worldRank(r), kParts.rows(r));
         }
-        for (int i = 0; i < sides().size(); i++) {
+        for (int i = 0; i < sides; i++) {
             agreement
                     .on("the columns of B number " + i, sides().get(i).n())
                     .on("the dtype of B number " + i, sides().get(i).dtype().ordinal());

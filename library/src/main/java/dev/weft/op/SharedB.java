@@ -55,6 +55,11 @@ record SharedB(Transport fabric, Gemm gemm) {
         }
     }
 
+    /** A B that only this rank multiplies by. */
+    static Packed own(Gemm gemm, Matrix b, boolean transposed, Arena arena) {
+        return new Packed(gemm.pack(b, transposed, arena), null, false, b.dtype(), transposed);
+    }
+
     /**
      * What is packed.
      *

@@ -74,6 +74,7 @@ public final class CpuCommand extends DeviceBench {
                 new RowsCase(),
                 new BlocksCase(),
                 new MpiCase(MpiCase.REDUCE),
+                new ExpertsCase(),
                 new LabCase(),
                 new StartupCase());
     }

@@ -17,6 +17,11 @@ public final class MadeUpData {
     public static final int COL_WEIGHTS = 4;
     public static final int RESIDUAL = 5;
     public static final int NORM_WEIGHTS = 6;
+    public static final int ROUTES = 7;
+    public static final int ROUTE_WEIGHTS = 8;
+
+    /** The first of the matrices of experts, three for each. */
+    public static final int EXPERTS_BS = 16;
 
     private static final double EPS32 = 0x1p-24;
 
@@ -49,6 +54,11 @@ public final class MadeUpData {
 
     /** The sum of all {@code c[i][j] * w[i] * v[j]}, in float64. */
     public static double checksum(Matrix c) {
+        return checksum(c, 0);
+    }
+
+    /** The same of a part of C, which begins with its row {@code firstRow}. */
+    public static double checksum(Matrix c, long firstRow) {
         return LongStream.range(0, c.rows())
                 .mapToDouble(
                         row -> {
@@ -56,7 +66,7 @@ public final class MadeUpData {
                             for (long col = 0; col < c.cols(); col++) {
                                 sum += (double) c.get(row, col) * value(COL_WEIGHTS, col);
                             }
-                            return sum * value(ROW_WEIGHTS, row);
+                            return sum * value(ROW_WEIGHTS, firstRow + row);
                         })
                 .sum();
     }

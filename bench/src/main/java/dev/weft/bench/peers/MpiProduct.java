@@ -22,7 +22,9 @@ public final class MpiProduct implements AutoCloseable {
         REDUCE_SCATTER,
         ALL_REDUCE,
         /** And a residual and a norm by the program itself. */
-        ALL_REDUCE_NORM;
+        ALL_REDUCE_NORM,
+        /** A layer of experts. */
+        EXPERTS;
 
         public String label() {
             return name().toLowerCase(Locale.ROOT).replace('_', '-');

@@ -44,29 +44,37 @@ public record MpiProgram(Mpi mpi, OpenBlasLibrary library, Path program, Path fo
     /** Starts one rank per core of this machine, in the best way that works here. */
     public MpiProduct start(int ranks, Work work, Shape shape)
             throws IOException, InterruptedException {
+        return start(ranks, work, shape.words());
+    }
+
+    /**
+     * @param words the sizes, as the program wants them
+     */
+    public MpiProduct start(int ranks, Work work, List<String> words)
+            throws IOException, InterruptedException {
         List<List<String>> ways = mpi.startCommands(ranks);
         for (List<String> way : ways.subList(0, ways.size() - 1)) {
             try {
-                return new MpiProduct(start(way, work, shape), true);
+                return new MpiProduct(start(way, work, words), true);
             } catch (SteppedProcess.PeerException e) {
                 // The next way may work.
                 System.getLogger("dev.weft").log(System.Logger.Level.DEBUG, "not started", e);
             }
         }
-        return new MpiProduct(start(ways.getLast(), work, shape), false);
+        return new MpiProduct(start(ways.getLast(), work, words), false);
     }
 
     /** Starts one rank on each host. */
     public MpiProduct startOnHosts(int ranks, Work work, Shape shape)
             throws IOException, InterruptedException {
-        return new MpiProduct(start(mpi.startOnHosts(ranks), work, shape), false);
+        return new MpiProduct(start(mpi.startOnHosts(ranks), work, shape.words()), false);
     }
 
-    private SteppedProcess start(List<String> way, Work work, Shape shape)
+    private SteppedProcess start(List<String> way, Work work, List<String> words)
             throws IOException, InterruptedException {
         List<String> command = new ArrayList<>(way);
         command.addAll(List.of(program.toString(), work.label()));
-        command.addAll(shape.words());
+        command.addAll(words);
         Map<String, String> environment = new LinkedHashMap<>();
         environment.put("OPENBLAS_NUM_THREADS", "1");
         library.coreType().ifPresent(type -> environment.put("OPENBLAS_CORETYPE", type));

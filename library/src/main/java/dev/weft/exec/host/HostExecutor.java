@@ -10,6 +10,8 @@ import dev.weft.gemm.Gemm;
 import dev.weft.gemm.PackedB;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.Shards;
+import dev.weft.plan.group.RowGroups;
+import dev.weft.plan.step.Buffer;
 import dev.weft.plan.step.Step;
 import dev.weft.plan.step.StepPlan;
 import dev.weft.tensor.DType;
@@ -20,6 +22,7 @@ import dev.weft.trace.View;
 import java.lang.foreign.Arena;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.BitSet;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
@@ -68,6 +71,7 @@ public final class HostExecutor implements AutoCloseable {
     private final StartWord start;
     private final int workers;
     private final int aIn;
+    private final Grouped grouped;
     private final List<Product> results;
 
     /** By copy: A of the next call, if it has the rows of {@code placed}. */
@@ -103,6 +107,7 @@ public final class HostExecutor implements AutoCloseable {
      *     other; else -1
      * @param parts how many pieces a product is cut into for the threads
      * @param partsAreRows whether these are rows, not columns
+     * @param grouped how rows are in groups, each with its own B; null if they are not
      * @param gather the transport's own all-gather, if it replaces the copies; else null
      * @param pinning what a thread that multiplies does first, with its number; null if nothing
      */
@@ -121,8 +126,31 @@ public final class HostExecutor implements AutoCloseable {
             int workers,
             int parts,
             boolean partsAreRows,
+            Grouped grouped,
             RowGather gather,
             IntConsumer pinning) {}
+
+    /**
+     * How rows are in groups, each with its own B.
+     *
+     * @param rows those of this rank's groups, filled before each call
+     * @param added whether A has one group's rows below the other's, and what the groups have of a
+     *     row is added up; otherwise A has the rows of the call, and the result those of the groups
+     * @param k the columns of A if products are added
+     * @param wanted by rank: the rows of the call that it multiplies; null if it is to have all
+     */
+    public record Grouped(RowGroups rows, boolean added, long k, BitSet[] wanted) {
+
+        /** Into how many parts columns are cut: groups are parts of their own, unless added. */
+        int columnParts(int parts) {
+            return added ? parts : Math.max(1, parts / Math.max(1, rows.groups()));
+        }
+
+        /** What a rank's A is, and not what its plan says. */
+        Buffer a() {
+            return added ? new Buffer("A", Buffer.Kind.A, false, rows.capacity(), k) : null;
+        }
+    }
 
     /**
      * Collective.
@@ -136,12 +164,20 @@ public final class HostExecutor implements AutoCloseable {
         this.plan = work.plans().get(fabric.rank());
         this.results = work.results();
         this.gather = work.gather();
+        this.grouped = work.grouped();
         StepMemory.Place place =
                 work.aIn() < 0
                         ? null
                         : new StepMemory.Place(
                                 work.aIn(), work.chunks().shards().firstRow(fabric.rank()));
-        this.memory = new StepMemory(fabric, plan, work.aType(), place, arena);
+        this.memory =
+                new StepMemory(
+                        fabric,
+                        plan,
+                        work.aType(),
+                        place,
+                        grouped == null ? null : grouped.a(),
+                        arena);
         try {
             RowNames names = new RowNames(work.chunks());
             boolean imminent = work.results().isEmpty();
@@ -172,7 +208,8 @@ public final class HostExecutor implements AutoCloseable {
                                 this::checkRowsSoFar,
                                 call));
             } else {
-                steps.lanes().forEach(lane -> movers.add(new MoverWorker(lane, call)));
+                BitSet[] wanted = wanted(work);
+                steps.lanes().forEach(lane -> movers.add(new MoverWorker(lane, call, wanted)));
                 all.addAll(movers);
             }
             this.workers = Math.max(work.workers(), steps.programs().size());
@@ -264,6 +301,19 @@ public final class HostExecutor implements AutoCloseable {
         }
     }
 
+    /** Not where ranks pass on rows that they do not need themselves. */
+    private static BitSet[] wanted(Work work) {
+        boolean fromOwners =
+                work.plans().stream()
+                        .flatMap(plan -> plan.workers().stream())
+                        .flatMap(worker -> worker.steps().stream())
+                        .allMatch(
+                                step ->
+                                        !(step instanceof Step.Copy copy)
+                                                || copy.from().buffer() == StepPlan.A);
+        return work.grouped() != null && fromOwners ? work.grouped().wanted() : null;
+    }
+
     /** A rank that has nothing to multiply may still add what others have multiplied. */
     private static Order order(StepPlan plan, List<StepPlan> all) {
         boolean multiplies =
@@ -329,7 +379,8 @@ public final class HostExecutor implements AutoCloseable {
                         work.epilogue(),
                         work.scaling(),
                         work.parts(),
-                        work.partsAreRows());
+                        work.partsAreRows(),
+                        work.grouped());
         products.in(memory, plan, arena);
         for (RankSteps.Program program : steps.programs()) {
             programs.add(new MultiplierWorker.Shared(program, work.parts()));
@@ -373,7 +424,8 @@ public final class HostExecutor implements AutoCloseable {
      */
     public Matrix awaitNextA(int latest, Shards shards) {
         start.await(latest);
-        if (shards != placed && !shards.equals(placed)) {
+        boolean regrouped = grouped != null && grouped.added();
+        if (regrouped || shards != placed && !shards.equals(placed)) {
             placed = shards;
             int rank = plan.rank();
             long rows = rows(StepPlan.A, shards);
@@ -534,6 +586,9 @@ public final class HostExecutor implements AutoCloseable {
 
     /** The rows of a call in a matrix of the caller, which has those of this rank or of all. */
     private long rows(int buffer, Shards shards) {
+        if (grouped != null && buffer == (grouped.added() ? StepPlan.A : StepPlan.C)) {
+            return grouped.rows().count();
+        }
         boolean ofAll = plan.buffers().get(buffer).rows() == most().totalRows();
         return ofAll ? shards.totalRows() : shards.rows(plan.rank());
     }

@@ -58,7 +58,7 @@ public final class HostLanes implements AutoCloseable {
         this.gather = gather;
         this.team = new Team("weft-" + fabric.worldRank(fabric.rank()));
         StepPlan plan = plans.get(fabric.rank());
-        this.memory = new StepMemory(fabric, plan, aType, null, null);
+        this.memory = new StepMemory(fabric, plan, aType, null, null, null);
         try {
             RowNames names = new RowNames(chunks);
             this.steps = new RankSteps(fabric, plan, memory, names, false, true);
@@ -110,7 +110,7 @@ public final class HostLanes implements AutoCloseable {
         } else {
             all.add(new Named("stage", stage));
             for (RankSteps.Lane lane : steps.lanes()) {
-                movers.add(new MoverWorker(lane, call));
+                movers.add(new MoverWorker(lane, call, null));
                 logs.add(movers.getLast().log());
             }
             all.addAll(movers);

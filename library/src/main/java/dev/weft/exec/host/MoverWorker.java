@@ -9,6 +9,7 @@ import dev.weft.plan.step.Step;
 import dev.weft.plan.step.StepPlan;
 import dev.weft.trace.Timeline;
 import dev.weft.trace.View;
+import java.util.BitSet;
 import java.util.List;
 
 /**
@@ -21,6 +22,7 @@ final class MoverWorker extends Worker implements AutoCloseable {
 
     private final HostCall call;
     private final RankSteps.Lane lane;
+    private final BitSet[] wanted;
     private final Move[][] moves;
     private final int[] values;
     private final ChunkMover mover;
@@ -41,10 +43,14 @@ final class MoverWorker extends Worker implements AutoCloseable {
     /** How many copies of the call the mover has been given. */
     private int given;
 
-    MoverWorker(RankSteps.Lane lane, HostCall call) {
+    /**
+     * @param wanted by rank: the rows of a call that it needs, so that others stay; null if all do
+     */
+    MoverWorker(RankSteps.Lane lane, HostCall call, BitSet[] wanted) {
         super(new SpanLog("lane-" + lane.index(), 2 * lane.copies().size()));
         this.call = call;
         this.lane = lane;
+        this.wanted = wanted;
         int count = lane.copies().size();
         this.moves = new Move[StepMemory.COPIES][count];
         this.values = new int[count];
@@ -76,7 +82,9 @@ final class MoverWorker extends Worker implements AutoCloseable {
                                 half,
                                 rows(copy),
                                 call.shift(from.rank(), from.buffer(), row),
-                                call.shift(to.rank(), to.buffer(), row));
+                                call.shift(to.rank(), to.buffer(), row),
+                                wanted == null ? null : wanted[to.rank()],
+                                call.rows.at(row));
             }
         }
     }
@@ -190,8 +198,7 @@ final class MoverWorker extends Worker implements AutoCloseable {
             int peer = to == call.rank() ? copy.from().rank() : to;
             long from = Math.max(startNs[i], free);
             free = Math.max(from, endNs[i]);
-            Move move = moves[0][i];
-            long bytes = move.rows() * move.rowBytes();
+            long bytes = moves[0][i].bytes();
             log(copy, Timeline.Kind.TRANSFER, peer, to, bytes, from, free);
         }
     }

@@ -80,6 +80,9 @@ final class MultiplierWorker extends Worker {
     /** Null if products are only rounded. */
     private final FinishedRows finished;
 
+    /** Null if rows are in no groups. */
+    private final GroupedRows grouped;
+
     /** Null if A has no scales. */
     private final WidenedRows widened;
 
@@ -119,6 +122,10 @@ final class MultiplierWorker extends Worker {
                         ? null
                         : new FinishedRows(
                                 products.epilogue(), gemm, products.results(), mostRows, arena);
+        this.grouped =
+                products.grouped() == null
+                        ? null
+                        : new GroupedRows(products, call.memory.aType(), mostRows, arena);
         this.widened =
                 products.scaling() == null
                         ? null
@@ -216,6 +223,14 @@ final class MultiplierWorker extends Worker {
                 continue;
             }
             if (waits) {
+                if (multipliesAhead(product, needs)) {
+                    grouped.multiplyAhead(
+                            call.matrix(product.a().rank(), product.a().buffer()),
+                            call.rows.at(product.firstRow()),
+                            call.count(product.firstRow(), product.a().rows()),
+                            part,
+                            scratch);
+                }
                 await(task, needs, product.firstRow(), product.a().rows());
                 noteGathered();
             }
@@ -223,6 +238,15 @@ final class MultiplierWorker extends Worker {
                 multiply(product, part);
             }
         }
+    }
+
+    /** Products of groups are added to sums, and only that needs the sums. */
+    private boolean multipliesAhead(Step.Multiply product, List<Need> needs) {
+        return products.grouped() != null
+                && products.grouped().added()
+                && call.view != View.COMM_ONLY
+                && product.a().rank() == call.rank()
+                && !call.haveReached(needs);
     }
 
     /** Only the first product's wait counts, and only if all products wait for the same. */
@@ -345,7 +369,9 @@ final class MultiplierWorker extends Worker {
         long planned = product.firstRow() + first;
         long row = a.firstRow() + first + shift(a, planned);
         long into = product.into().firstRow() + first + shift(product.into(), planned);
-        if (widened == null) {
+        if (grouped != null) {
+            multiplyGroups(product, from, row, planned, rows, into, part);
+        } else if (widened == null) {
             multiply(product, from, row, rows, into, part);
         } else {
             for (long done = 0; done < rows; done += widened.mostRows()) {
@@ -355,6 +381,26 @@ final class MultiplierWorker extends Worker {
             }
         }
         log(Timeline.Kind.COMPUTE, product.firstRow() + first, rows, product.b().rank(), start);
+    }
+
+    /** Rows of the call by groups, or the other way round. */
+    private void multiplyGroups(
+            Step.Multiply product,
+            Matrix a,
+            long row,
+            long planned,
+            long rows,
+            long into,
+            int part) {
+        long callRow = call.rows.at(planned);
+        if (products.grouped().added()) {
+            Matrix sums = products.columns(product.into().buffer(), 0, call.number);
+            grouped.combine(a, sums, into, callRow, rows, product.resume(), part, scratch);
+        } else {
+            grouped.split(
+                    a, widened, row, callRow, rows, part, call.operatorCall, finished, scratch);
+        }
+        call.fabric.worked();
     }
 
     private void multiply(

@@ -21,11 +21,13 @@ final class Products {
 
     private final Gemm gemm;
     private final PackedB[][] bs;
+    private final int rank;
     private final List<Product> results;
     private final PreparedEpilogue epilogue;
     private final boolean finishes;
     private final Scaling scaling;
     private final boolean partsAreRows;
+    private final HostExecutor.Grouped grouped;
     private final long deepest;
     private final long widest;
 
@@ -43,6 +45,7 @@ final class Products {
      * @param results one for each B, or for two that are joined
      * @param epilogue what is applied to sums; may have no steps
      * @param scaling the scaling of an A of 8 bits; else null
+     * @param grouped how rows are in groups, of which each has a result, or all the same; else null
      */
     Products(
             Gemm gemm,
@@ -52,20 +55,26 @@ final class Products {
             PreparedEpilogue epilogue,
             Scaling scaling,
             int parts,
-            boolean partsAreRows) {
+            boolean partsAreRows,
+            HostExecutor.Grouped grouped) {
         this.gemm = gemm;
         this.bs = bs;
+        this.rank = rank;
         this.results = results;
         this.epilogue = epilogue;
         this.finishes = epilogue.hasSteps();
         this.scaling = scaling;
         this.partsAreRows = partsAreRows;
+        this.grouped = grouped;
         this.deepest = all().mapToLong(PackedB::k).max().orElse(0);
         this.widest = all().mapToLong(PackedB::n).max().orElse(0);
+        Stream<PackedB> ofColumns =
+                grouped != null && grouped.added()
+                        ? Stream.of(results.getFirst().b())
+                        : Arrays.stream(bs[rank]);
+        int columnParts = partsAreRows ? 1 : grouped == null ? parts : grouped.columnParts(parts);
         this.firstCols =
-                Arrays.stream(bs[rank])
-                        .map(b -> firstCols(b.n(), gemm, partsAreRows ? 1 : parts))
-                        .toArray(long[][]::new);
+                ofColumns.map(b -> firstCols(b.n(), gemm, columnParts)).toArray(long[][]::new);
     }
 
     /** Where the parts of N columns begin, followed by N. */
@@ -79,7 +88,7 @@ final class Products {
     /** Looks up where this rank's sums are, and reserves memory for those that C cannot hold. */
     void in(StepMemory memory, StepPlan plan, Arena arena) {
         boolean intoC = plan.multiplications().anyMatch(step -> step.into().buffer() == StepPlan.C);
-        if (intoC && epilogue.takesWholeRows() && firstCols[0].length > 2) {
+        if (intoC && grouped == null && epilogue.takesWholeRows() && firstCols[0].length > 2) {
             long rows = plan.buffers().get(StepPlan.C).rows();
             long bytes = Matrix.contiguousBytes(DType.FP32, rows, totalColumns());
             unfinished =
@@ -121,13 +130,23 @@ final class Products {
         return partsAreRows;
     }
 
-    /** How many Bs there are. */
+    /** How rows are in groups; null if they are not. */
+    HostExecutor.Grouped grouped() {
+        return grouped;
+    }
+
+    /** How many Bs there are whose sums lie side by side. */
     int count() {
         return firstCols.length;
     }
 
     PackedB b(int rank, int index) {
         return bs[rank][index];
+    }
+
+    /** What this rank multiplies the rows of a group by. */
+    PackedB ofGroup(int group) {
+        return bs[rank][group];
     }
 
     List<Product> results() {
@@ -154,6 +173,11 @@ final class Products {
      */
     Matrix[] unfinished() {
         return unfinished;
+    }
+
+    /** Into how many parts the columns of each B are cut. */
+    int columnParts() {
+        return firstCols[0].length - 1;
     }
 
     long firstCol(int b, int part) {

@@ -16,6 +16,7 @@ import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
+import java.util.BitSet;
 import java.util.List;
 import java.util.stream.Stream;
 
@@ -54,6 +55,7 @@ final class StepMemory implements AutoCloseable {
 
     private final Transport fabric;
     private final StepPlan plan;
+    private final Buffer a;
     private final DType aType;
     private final Region region;
     private final int stride;
@@ -80,9 +82,11 @@ final class StepMemory implements AutoCloseable {
      * Collective.
      *
      * @param place where A lies; null if it has its own memory
+     * @param a what this rank's A is, if it is not as the plan says; else null
      * @param arena for buffers that no other rank reaches; null if those are on a device
      */
-    StepMemory(Transport fabric, StepPlan plan, DType aType, Place place, Arena arena) {
+    StepMemory(Transport fabric, StepPlan plan, DType aType, Place place, Buffer a, Arena arena) {
+        this.a = a;
         this.fabric = fabric;
         this.plan = plan;
         this.aType = aType;
@@ -208,7 +212,7 @@ final class StepMemory implements AutoCloseable {
 
     /** Memory of this rank alone; two copies of A, which the caller fills while a call runs. */
     private void allocate(int b, Arena arena) {
-        Buffer buffer = plan.buffers().get(b);
+        Buffer buffer = b == StepPlan.A && a != null ? a : plan.buffers().get(b);
         for (int copy = 0; copy < COPIES; copy++) {
             boolean again = copy > 0 && b != StepPlan.A;
             matrices[copy][fabric.rank()][b] =
@@ -220,6 +224,10 @@ final class StepMemory implements AutoCloseable {
                                     buffer.rows(),
                                     buffer.cols());
         }
+    }
+
+    DType aType() {
+        return aType;
     }
 
     Region region() {
@@ -266,8 +274,17 @@ final class StepMemory implements AutoCloseable {
      * @param rows how many of its rows are moved
      * @param fromShift how far they are from the place that the step names
      * @param toShift likewise where they go
+     * @param wanted which rows of the call are wanted there, null if all are; the first of these is
+     *     row {@code callRow} of the call
      */
-    Move move(Step.Copy step, int copy, long rows, long fromShift, long toShift) {
+    Move move(
+            Step.Copy step,
+            int copy,
+            long rows,
+            long fromShift,
+            long toShift,
+            BitSet wanted,
+            long callRow) {
         Part from = step.from();
         Part to = step.to();
         Part own = from.rank() == fabric.rank() ? from : to;
@@ -285,7 +302,9 @@ final class StepMemory implements AutoCloseable {
                 from.cols() * elementBytes,
                 word,
                 // A counter must not be set out of order; its lane's mover sees to that.
-                step.signal().value() > 1 || stride > 1 ? word : -1);
+                step.signal().value() > 1 || stride > 1 ? word : -1,
+                wanted,
+                Math.toIntExact(callRow));
     }
 
     private long at(Part part, long shift, int copy, int elementBytes) {

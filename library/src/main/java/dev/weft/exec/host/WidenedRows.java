@@ -35,4 +35,9 @@ final class WidenedRows {
         ScaledMatrix.dequantizeRows(travelled, scaling, firstRow, count, rows);
         return rows;
     }
+
+    /** Writes the values of one row into a row of another matrix. */
+    void into(Matrix travelled, long row, Matrix target, long targetRow) {
+        ScaledMatrix.dequantizeRows(travelled, scaling, row, 1, target.rows(targetRow, 1));
+    }
 }

@@ -60,29 +60,49 @@ public final class CopyChunkMover implements ChunkMover {
     /** The flag's release after the copy pairs with the acquire of the thread that waits for it. */
     @Override
     public void move(int index, Move move, int flag, int counter) {
-        if (link != null) {
-            link.await(move.rows() * move.rowBytes(), fabric);
-        }
-        MemorySegment from = move.region().part(move.from());
-        MemorySegment to = move.region().part(move.to());
-        if (move.isContiguous()) {
-            long bytes = move.rows() * move.rowBytes();
-            MemorySegment.copy(from, move.fromAt(), to, move.toAt(), bytes);
+        if (move.wanted() == null) {
+            copy(move, 0, move.rows());
         } else {
-            for (long r = 0; r < move.rows(); r++) {
-                MemorySegment.copy(
-                        from,
-                        move.fromAt() + r * move.fromPitch(),
-                        to,
-                        move.toAt() + r * move.toPitch(),
-                        move.rowBytes());
-            }
+            copyWanted(move);
         }
         fabric.signal(move.region(), move.to(), move.flagAt(), flag);
         if (move.counterAt() >= 0) {
             fabric.signal(move.region(), move.to(), move.counterAt(), counter);
         }
         ended.accept(index);
+    }
+
+    private void copyWanted(Move move) {
+        int first = move.firstRow();
+        int end = first + Math.toIntExact(move.rows());
+        int row = move.wanted().nextSetBit(first);
+        while (row >= 0 && row < end) {
+            int after = Math.min(end, move.wanted().nextClearBit(row));
+            copy(move, row - first, after - row);
+            row = move.wanted().nextSetBit(after);
+        }
+    }
+
+    private void copy(Move move, long firstRow, long rows) {
+        if (link != null) {
+            link.await(rows * move.rowBytes(), fabric);
+        }
+        MemorySegment from = move.region().part(move.from());
+        MemorySegment to = move.region().part(move.to());
+        long fromAt = move.fromAt() + firstRow * move.fromPitch();
+        long toAt = move.toAt() + firstRow * move.toPitch();
+        if (move.isContiguous()) {
+            MemorySegment.copy(from, fromAt, to, toAt, rows * move.rowBytes());
+            return;
+        }
+        for (long r = 0; r < rows; r++) {
+            MemorySegment.copy(
+                    from,
+                    fromAt + r * move.fromPitch(),
+                    to,
+                    toAt + r * move.toPitch(),
+                    move.rowBytes());
+        }
     }
 
     @Override

@@ -1,5 +1,7 @@
 package dev.weft.fabric.transport;
 
+import java.util.BitSet;
+
 /**
  * The move of a rectangle of bytes from one rank's part of a region to another's, and the words at
  * its destination that signal its arrival. Made once and used in many calls.
@@ -10,6 +12,9 @@ package dev.weft.fabric.transport;
  * @param to the rank to whose part it goes
  * @param flagAt the word of {@code to}'s part that is set once it has arrived
  * @param counterAt a second such word, set after the first, or -1
+ * @param wanted which rows of a call are wanted at the destination, where others may be left out;
+ *     null if all are
+ * @param firstRow the number of the first row in {@code wanted}
  */
 public record Move(
         Region region,
@@ -22,7 +27,41 @@ public record Move(
         long rows,
         long rowBytes,
         long flagAt,
-        long counterAt) {
+        long counterAt,
+        BitSet wanted,
+        int firstRow) {
+
+    /** Of all rows. */
+    public Move(
+            Region region,
+            int from,
+            long fromAt,
+            long fromPitch,
+            int to,
+            long toAt,
+            long toPitch,
+            long rows,
+            long rowBytes,
+            long flagAt,
+            long counterAt) {
+        this(
+                region, from, fromAt, fromPitch, to, toAt, toPitch, rows, rowBytes, flagAt,
+                counterAt, null, 0);
+    }
+
+    /** How many bytes are wanted. */
+    public long bytes() {
+        if (wanted == null) {
+            return rows * rowBytes;
+        }
+        long count = 0;
+        int end = Math.toIntExact(firstRow + rows);
+        for (int row = wanted.nextSetBit(firstRow); row >= 0 && row < end; ) {
+            count++;
+            row = wanted.nextSetBit(row + 1);
+        }
+        return count * rowBytes;
+    }
 
     /** Whether the rows have no gaps at either end, so that they are one block of bytes. */
     public boolean isContiguous() {

@@ -1,0 +1,129 @@
+package dev.weft.op;
+
+import dev.weft.op.exec.Dispatch;
+import dev.weft.plan.Plan;
+import dev.weft.plan.Shards;
+import dev.weft.plan.group.Experts;
+import dev.weft.plan.group.RowGroups;
+import dev.weft.tensor.DType;
+import dev.weft.tensor.Matrix;
+import dev.weft.tensor.Routes;
+import java.util.BitSet;
+
+/**
+ * The first half of a layer of experts, on the CPU: rows of A go to the ranks whose experts they
+ * name, and each expert's rows are multiplied by its B as they arrive. A rank's result has the rows
+ * of its experts, one expert's below the other's; {@link #groups} says which rows of A these are.
+ *
+ * <p>A row's product has the same bits whatever the number of ranks, the spread of experts, the
+ * other rows and the order of arrival, as far as {@link Operator#sameBitsForAnyRows}. Experts may
+ * have any number of rows, or none; nothing is padded.
+ *
+ * <p>Every rank makes the same calls, in the same order. One thread at a time uses it.
+ */
+public final class GroupedAllGatherMatmul implements AutoCloseable {
+
+    /** An expert's number and a weight, as fp32 that is only copied. */
+    static final long COLS_OF_ROUTE = 2;
+
+    private final AllGatherMatmul operator;
+    private final AllGather<Matrix> routes;
+    private final Experts experts;
+    private final Dispatch dispatch;
+    private final RowGroups groups;
+    private final BitSet[] wanted;
+
+    /** Takes ownership of both operators. */
+    GroupedAllGatherMatmul(
+            AllGatherMatmul operator, AllGather<Matrix> routes, MatmulBuilder.OfExperts ofExperts) {
+        this.operator = operator;
+        this.routes = routes;
+        this.experts = ofExperts.experts();
+        this.groups = ofExperts.rows();
+        this.wanted = ofExperts.wanted();
+        this.dispatch = new Dispatch(experts, operator.mostRows().totalRows());
+    }
+
+    /**
+     * Prepares what {@code builder} describes for experts. Its Bs are those of this rank's experts,
+     * in their order; if its epilogue joins two products, two for each expert. All have one shape.
+     * A bias is that of all experts. Collective.
+     */
+    public static GroupedAllGatherMatmul prepare(AllGatherMatmulBuilder builder, Experts experts) {
+        return builder.prepareGrouped(experts);
+    }
+
+    /** A call of as many rows as the operator was prepared for. */
+    public Result<Matrix> call(Matrix shard, Routes own) {
+        return call(shard, own, operator.mostRows());
+    }
+
+    /**
+     * Sends rows to the experts that they name, and multiplies. Collective. The result is valid
+     * until the next call.
+     *
+     * @param shard this rank's rows of A
+     * @param own their routes
+     * @param shards how many rows each rank has
+     * @throws IllegalArgumentException on all ranks, if a row names an expert that does not exist
+     *     or an expert or rank would get more rows than it takes; nothing has happened
+     */
+    public Result<Matrix> call(Matrix shard, Routes own, Shards shards) {
+        dispatch(own, shards);
+        return operator.call(shard, shards);
+    }
+
+    private void dispatch(Routes own, Shards shards) {
+        long rows = shards.rows(rank());
+        if (own.perRow() != experts.perRow() || own.rows() < rows) {
+            throw new IllegalArgumentException(
+                    "routes of %d rows with %d experts each: expected %d rows with %d"
+                            .formatted(own.rows(), own.perRow(), rows, experts.perRow()));
+        }
+        long cols = COLS_OF_ROUTE * experts.perRow();
+        Matrix all = routes.call(Matrix.of(own.data(), DType.FP32, rows, cols), shards);
+        dispatch.read(Routes.of(all.data(), shards.totalRows(), experts.perRow()), shards);
+        dispatch.fill(groups, rank());
+        dispatch.fill(wanted);
+    }
+
+    /** Which rows of A the latest result has, a group for each of this rank's experts. */
+    public RowGroups groups() {
+        return groups;
+    }
+
+    /** How many rows any expert took in the latest call. */
+    public int rowsOf(int expert) {
+        return dispatch.count(expert);
+    }
+
+    /** How many rows experts have left out in the latest call: see {@link Experts.Overflow}. */
+    public long dropped() {
+        return dispatch.dropped();
+    }
+
+    public Experts experts() {
+        return experts;
+    }
+
+    /** This rank in its group. */
+    public int rank() {
+        return operator.rank();
+    }
+
+    /** What every call does on every rank: that of a product of all rows. */
+    public Plan plan() {
+        return operator.plan();
+    }
+
+    /** The name of the engine that multiplies. */
+    public String engine() {
+        return operator.engine();
+    }
+
+    @Override
+    public void close() {
+        operator.close();
+        routes.close();
+    }
+}
