@@ -83,6 +83,23 @@ public record Problem(
         return with(shards, false, hosts, newSums);
     }
 
+    /** A copy with ranks that are slower by these factors. */
+    public Problem slowed(Map<Integer, Double> slow) {
+        return new Problem(
+                shards,
+                k,
+                columns,
+                aType,
+                outType,
+                keepGathered,
+                workers,
+                lanes,
+                cut,
+                hosts,
+                slow,
+                sums);
+    }
+
     private Problem with(Shards newShards, boolean keeps, Hosts newHosts, Sums newSums) {
         return new Problem(
                 newShards, k, columns, aType, outType, keeps, workers, lanes, cut, newHosts,
@@ -90,7 +107,7 @@ public record Problem(
     }
 
     /** The columns of all products. */
-    long allColumns() {
+    public long allColumns() {
         return columns.stream().mapToLong(Long::longValue).sum();
     }
 

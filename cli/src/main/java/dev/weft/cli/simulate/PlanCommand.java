@@ -6,6 +6,7 @@ import dev.weft.cli.console.TextTarget;
 import dev.weft.cli.console.UsageException;
 import dev.weft.cli.console.WeftCommand;
 import dev.weft.cli.data.CommandFiles;
+import dev.weft.cli.options.ExpertsOption;
 import dev.weft.cli.options.LowerCase;
 import dev.weft.cli.options.NumberList;
 import dev.weft.cli.options.OptionValues;
@@ -42,6 +43,8 @@ import picocli.CommandLine.Option;
             "  ./weft plan -v Ascend910B1 --gm 16384 --gk 4096 --gn 4096 -n 8 --rhs replicated",
             "  ./weft plan -v h200-nvlink8 -n 4 --dump --algorithm ring",
             "  ./weft plan -v h200-nvlink8 --op matmul-reduce-scatter --gm 4096 --gk 16384",
+            "  ./weft plan -v h200-nvlink8 -n 8 --gm 8192 --gk 2048 --gn 2816 --experts 64"
+                    + " --experts-per-row 6 --routing zipf:0.5",
             "  ./weft plan -v my-machine.json --gm 4096 --gk 4096 --gn 4096 --json -"
         })
 public final class PlanCommand extends WeftCommand {
@@ -81,6 +84,8 @@ public final class PlanCommand extends WeftCommand {
     String ranks;
 
     @Mixin RhsOption rhs;
+
+    @Mixin ExpertsOption experts;
 
     @Option(
             names = "--order",
@@ -132,6 +137,10 @@ public final class PlanCommand extends WeftCommand {
         for (int count : ranks(machine)) {
             Sweep.Shape shape = new Sweep.Shape(m, k, n, count);
             Problem gathered = shape.problem(columnSharded, common.aType(), common.outType());
+            if (experts.isGiven()) {
+                Problem ofExperts = shape.problem(false, common.aType(), common.outType());
+                gathered = experts.of(ofExperts, common.isSummed());
+            }
             searches.add(SimRules.search(machine, SimRules.summed(gathered, common.op, sums)));
         }
         PlanAnswer answer = PlanAnswer.of(searches, Progress.forTerminal(common.quiet));
@@ -143,7 +152,8 @@ public final class PlanCommand extends WeftCommand {
                         n,
                         columnSharded,
                         answer,
-                        dump ? plans(answer.best()) : null);
+                        dump ? plans(answer.best()) : null,
+                        experts.isGiven() ? experts.describe(answer.best().ranks()) : null);
         report.print(new Console(out, common.quiet || target.toStandardOutput()));
         target.writeJson(report::writeJson);
         return 0;

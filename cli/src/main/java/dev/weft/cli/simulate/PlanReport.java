@@ -32,7 +32,8 @@ record PlanReport(
         long n,
         boolean columnSharded,
         PlanAnswer answer,
-        Dump plans) {
+        Dump plans,
+        String experts) {
 
     /**
      * @param json the field {@code plan} of the record
@@ -53,9 +54,12 @@ record PlanReport(
                 problem.aType().label(),
                 k,
                 n,
-                rhs(),
+                experts == null ? rhs() : "of each expert",
                 problem.outType().label(),
                 sums() == null ? "" : " summed in order " + sums().order().label());
+        if (experts != null) {
+            console.info(experts);
+        }
         answer.refused().forEach(reason -> console.info("Left out: " + reason));
         TextTable table =
                 TextTable.of(
@@ -110,6 +114,9 @@ record PlanReport(
                 sums() == null ? "from" : "for",
                 candidate.predictedNs() / 1e6,
                 100 * best.efficiency());
+        if (experts != null) {
+            return;
+        }
         if (sums() == null && !columnSharded && answer.choices().size() > 1) {
             console.print(
                     "  every rank multiplies by all of B: more ranks do more work, not the same"
@@ -210,6 +217,9 @@ record PlanReport(
         json.writeStringField("outDtype", problem.outType().label());
         json.writeStringField("rhs", rhs());
         json.writeStringField("op", op());
+        if (experts != null) {
+            json.writeStringField("experts", experts);
+        }
         if (sums() != null) {
             json.writeStringField("order", sums().order().label());
         }

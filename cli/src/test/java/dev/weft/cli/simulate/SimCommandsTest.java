@@ -393,6 +393,24 @@ class SimCommandsTest {
         assertTrue(plan.containsKey("/overlapByLinks/2/linkFactor"));
     }
 
+    /** As many columns, or as large a K, as a rank's experts multiply on average. */
+    @ParameterizedTest
+    @CsvSource({
+        "'', --gk 1024 --gn 1536 --rhs replicated",
+        "--op matmul-reduce-scatter, --gk 6144 --gn 2048"
+    })
+    void experts(String op, String same) throws IOException {
+        String plan = "plan -v h200-nvlink8 --gm 4096 -n 8 " + op + " ";
+        String experts = plan + "--gk 1024 --gn 2048 --experts 64 --experts-per-row 6";
+        Map<String, String> even = json(experts.replaceAll(" +", " "));
+        Map<String, String> product = json((plan + same).replaceAll(" +", " "));
+        double best = number(even, "/best/predictedUs");
+        assertEquals(number(product, "/best/predictedUs"), best, EPSILON);
+        Map<String, String> skewed = json((experts + " --routing zipf:1.2").replaceAll(" +", " "));
+        assertTrue(number(skewed, "/best/predictedUs") > 1.05 * best, skewed.toString());
+        assertTrue(skewed.get("/experts").contains("rank 0 of 8 gets the most rows"));
+    }
+
     @ParameterizedTest
     @ValueSource(strings = {"", " --op matmul-allreduce"})
     void aPlanSaysItInWordsAndItsCommandGivesItsTime(String op) throws IOException {
