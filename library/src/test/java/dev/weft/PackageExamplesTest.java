@@ -138,7 +138,7 @@ class PackageExamplesTest {
         RowGroups rows = new RowGroups(experts.count(0), experts.capacity(0, 1000));
         int[] counts = new int[experts.count(0)];
         counts[2] = 1;
-        rows.begin(counts, 0);
+        rows.begin(Shards.even(1000, 4), counts, 0);
         rows.put(0, 999, 0.5f); // the last row goes to the third expert, with half its weight
         return rows;
     }

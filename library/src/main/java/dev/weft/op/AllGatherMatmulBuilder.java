@@ -133,7 +133,7 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
         }
         AllGather<Matrix> routes = null;
         try {
-            ofExperts(experts, fabric, shards().totalRows(), false);
+            ofExperts(experts, fabric, shards(), false);
             routes =
                     AllGather.rows(
                             fabric,
@@ -143,10 +143,10 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
                             fabric.sharesMemory() ? Algorithm.MESH_PULL : Algorithm.MESH_PUSH);
             return new GroupedAllGatherMatmul(prepareAgreed(), routes, ofExperts());
         } catch (RuntimeException | Error e) {
+            fabric.fail(e);
             if (routes != null) {
                 routes.close();
             }
-            fabric.fail(e);
             throw e;
         }
     }
@@ -210,15 +210,20 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
 
     /** An engine that all ranks' machines can run, if the choice is left to Weft. Collective. */
     private Gemm agreedEngine(Description wanted) {
-        if (!weights().isEmpty()) {
-            return Weights.engine(weights(), sides().size(), fabric, engine(), wanted.aType());
-        }
+        boolean packed = !weights().isEmpty();
         String name = wanted.engine() == null ? "auto" : wanted.engine();
         DType aType = multiplied(wanted.aType());
         // One engine for all right-hand sides: it must support the type of each.
         DType bType = multiplied(otherType());
-        Gemm own = gemm() == null ? Gemms.byName(name, aType, bType) : gemm();
-        return agreedEngine(fabric, own, gemm() == null && name.equals("auto"));
+        Gemm own =
+                packed
+                        ? Weights.engine(
+                                weights(), sides().size(), fabric, engine(), wanted.aType())
+                        : gemm() == null ? Gemms.byName(name, aType, bType) : gemm();
+        // Weights are of all ranks, and have agreed, unless a rank has no experts.
+        return packed && ofExperts() == null
+                ? own
+                : agreedEngine(fabric, own, !packed && gemm() == null && name.equals("auto"));
     }
 
     /**
@@ -242,8 +247,14 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
         Gemm engine = prepared.engine();
         boolean summaries = prepared.wanted().wants(Feature.SUMMARIES);
         String settings =
-                "%s %s %s %s %s"
-                        .formatted(engine.name(), fabric.cores(), summaries, pinned, epilogue());
+                "%s %s %s %s %s %s"
+                        .formatted(
+                                engine.name(),
+                                fabric.cores(),
+                                summaries,
+                                pinned,
+                                epilogue(),
+                                experts());
         return new AutoChoice(fabric, planning.problem(), settings)
                 .choose(
                         () -> prices(planning.problem(), engine),
@@ -362,6 +373,7 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
                         ofExperts().rows(),
                         false,
                         0,
+                        0,
                         wanted.wants(Feature.KEPT) ? null : ofExperts().wanted());
     }
 
@@ -369,8 +381,10 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
         if (ofExperts() != null) {
             long n = ofExperts().side().n();
             boolean whole = epilogueSteps().takesWholeRows();
-            int ofGroup = whole ? 1 : Math.clamp(n / LEAST_COLS_OF_GROUP, 1, Math.max(1, workers));
-            return ofGroup * Math.max(1, ofExperts().rows().groups());
+            int groups = Math.max(1, ofExperts().rows().groups());
+            // Few more than the workers need, also if one group has nearly all rows.
+            int most = Math.min(workers, Math.max(2, 4 * workers / groups));
+            return groups * (whole ? 1 : Math.clamp(n / LEAST_COLS_OF_GROUP, 1, most));
         }
         int programs = own.programs();
         int ofProgram = Math.max(1, workers / programs);
@@ -404,6 +418,7 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
             if (packed.region() != null) {
                 regions.add(packed.region());
             }
+            fabric.worked();
             all.add(side.scaled() ? packed.ofScaled() : packed);
         }
         return List.copyOf(all);

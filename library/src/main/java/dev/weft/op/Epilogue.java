@@ -279,6 +279,11 @@ public final class Epilogue {
         return steps.stream().anyMatch(step -> step.kind() == Kind.SWIGLU);
     }
 
+    /** Whether it adds a matrix with the rows of the result. */
+    boolean addsResidual() {
+        return steps.stream().anyMatch(step -> step.kind() == Kind.RESIDUAL);
+    }
+
     private boolean normalizes() {
         return !steps.isEmpty() && steps.getLast().kind().isNorm();
     }

@@ -42,6 +42,7 @@ public final class GroupedAllGatherMatmul implements AutoCloseable {
         this.groups = ofExperts.rows();
         this.wanted = ofExperts.wanted();
         this.dispatch = new Dispatch(experts, operator.mostRows().totalRows());
+        groups.begin(operator.mostRows(), new int[groups.groups()], 0);
     }
 
     /**
@@ -69,13 +70,16 @@ public final class GroupedAllGatherMatmul implements AutoCloseable {
      *     or an expert or rank would get more rows than it takes; nothing has happened
      */
     public Result<Matrix> call(Matrix shard, Routes own, Shards shards) {
+        // Before anything is told to other ranks: a call that only this rank refuses can be
+        // repeated.
+        operator.check(shard, shards);
         dispatch(own, shards);
         return operator.call(shard, shards);
     }
 
     private void dispatch(Routes own, Shards shards) {
         long rows = shards.rows(rank());
-        if (own.perRow() != experts.perRow() || own.rows() < rows) {
+        if (rows > 0 && (own.perRow() != experts.perRow() || own.rows() < rows)) {
             throw new IllegalArgumentException(
                     "routes of %d rows with %d experts each: expected %d rows with %d"
                             .formatted(own.rows(), own.perRow(), rows, experts.perRow()));
@@ -102,6 +106,16 @@ public final class GroupedAllGatherMatmul implements AutoCloseable {
         return dispatch.dropped();
     }
 
+    /** The most rows of each rank in a call. */
+    public Shards mostRows() {
+        return operator.mostRows();
+    }
+
+    /** Whether the bits of a row never depend on which rows are multiplied with it. */
+    public boolean sameBitsForAnyRows() {
+        return operator.sameBitsForAnyRows();
+    }
+
     public Experts experts() {
         return experts;
     }
@@ -123,7 +137,8 @@ public final class GroupedAllGatherMatmul implements AutoCloseable {
 
     @Override
     public void close() {
-        operator.close();
-        routes.close();
+        try (routes) {
+            operator.close();
+        }
     }
 }

@@ -42,21 +42,26 @@ public final class GroupedMatmulReduceScatter implements AutoCloseable {
         return new GroupedMatmulReduceScatter(operator, builder.ofExperts());
     }
 
-    /** A call of as many rows as the operator was prepared for. */
-    public Result<Matrix> call(Matrix a, RowGroups rows) {
-        return call(a, rows, operator.mostRows());
-    }
-
     /**
      * Multiplies and sums. Collective. The result is valid until the next call.
      *
      * @param a [rows of this rank's experts, K]
-     * @param rows which rows of C they belong to, and with which weights
-     * @param shards how many rows of C each rank gets
+     * @param rows which rows of the call they belong to, and with which weights; {@link
+     *     RowGroups#shards} says how many rows of C each rank gets
      */
-    public Result<Matrix> call(Matrix a, RowGroups rows, Shards shards) {
+    public Result<Matrix> call(Matrix a, RowGroups rows) {
         groups.copyFrom(rows);
-        return operator.call(a, shards);
+        return operator.call(a, groups.shards());
+    }
+
+    /** The most rows of each rank in a call. */
+    public Shards mostRows() {
+        return operator.mostRows();
+    }
+
+    /** Whether the bits of a row never depend on which rows are multiplied with it. */
+    public boolean sameBitsForAnyRows() {
+        return operator.sameBitsForAnyRows();
     }
 
     public Experts experts() {

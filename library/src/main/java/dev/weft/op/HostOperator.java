@@ -90,6 +90,12 @@ abstract sealed class HostOperator extends Operator<Matrix>
                 && IntStream.range(0, shards.ranks()).anyMatch(r -> chunks.count(r) > 1);
     }
 
+    /** Refuses what {@link #call} would refuse on this rank alone. */
+    final void check(Matrix a, Shards shards) {
+        checkUsable();
+        executor(shards).checkA(a, shards);
+    }
+
     private HostExecutor executor(Shards shards) {
         checkRows(shards);
         int last = executors.size() - 1;
@@ -324,6 +330,10 @@ abstract sealed class HostOperator extends Operator<Matrix>
                 return all;
             }
             int rows = Math.toIntExact(executor.resultRows());
+            if (parts.work().grouped() != null) {
+                // Nearly every call has another number.
+                return all.rows(0, rows);
+            }
             Matrix[][] half = products[started() & 1];
             if (half[index] == null) {
                 half[index] = new Matrix[Math.toIntExact(all.rows())];

@@ -7,6 +7,7 @@ import dev.weft.gemm.Gemm;
 import dev.weft.gemm.PackedB;
 import dev.weft.op.exec.Dispatch;
 import dev.weft.op.exec.EpilogueSteps;
+import dev.weft.plan.Shards;
 import dev.weft.plan.group.Experts;
 import dev.weft.plan.group.RowGroups;
 import dev.weft.search.Candidate;
@@ -330,6 +331,11 @@ public abstract class MatmulBuilder<M, B extends MatmulBuilder<M, B>> {
         return Collections.nCopies(ofExperts.each(), average);
     }
 
+    /** The experts, as far as plans are chosen for them; null if there are none. */
+    final Experts experts() {
+        return ofExperts == null ? null : ofExperts.experts();
+    }
+
     /** Null unless rows go to experts. */
     final OfExperts ofExperts() {
         return ofExperts;
@@ -338,14 +344,24 @@ public abstract class MatmulBuilder<M, B extends MatmulBuilder<M, B>> {
     /**
      * Notes that the right-hand sides are those of experts. Collective.
      *
-     * @param mostRows the most rows of a call
+     * @param most the most rows of each rank in a call
      * @param added whether products are added, and not the other way round
      */
-    final void ofExperts(Experts experts, Transport fabric, long mostRows, boolean added) {
+    final void ofExperts(Experts experts, Transport fabric, Shards most, boolean added) {
+        if (!added && epilogue.addsResidual()) {
+            throw new IllegalArgumentException(
+                    "epilogue %s of the rows of experts: expected no residual, as rows differ from call to call"
+                            .formatted(epilogue));
+        }
         if (added && epilogue.joins()) {
             throw new IllegalArgumentException(
                     "epilogue %s of the sums of experts: expected none that joins two products"
                             .formatted(epilogue));
+        }
+        if (experts.ofRanks().ranks() != fabric.size()) {
+            throw new IllegalArgumentException(
+                    "experts %s on %d ranks: expected a number for each rank"
+                            .formatted(experts.ofRanks(), fabric.size()));
         }
         int each = epilogue.joins() ? 2 : 1;
         int rank = fabric.rank();
@@ -359,15 +375,13 @@ public abstract class MatmulBuilder<M, B extends MatmulBuilder<M, B>> {
             agreement.on("the experts of rank " + fabric.worldRank(r), experts.count(r));
         }
         agreement.settle();
-        if (experts.ofRanks().ranks() != fabric.size()
-                || sides.size() != each * experts.count(rank)) {
+        if (sides.size() != each * experts.count(rank)) {
             throw new IllegalArgumentException(
-                    "%d Bs for experts %s on rank %d of %d: expected %d for each"
+                    "%d Bs for the %d experts of rank %d: expected %d for each"
                             .formatted(
                                     sides.size(),
-                                    experts.ofRanks(),
+                                    experts.count(rank),
                                     fabric.worldRank(rank),
-                                    fabric.size(),
                                     each));
         }
         Side own = sides.isEmpty() ? new Side("no B", aType, 0, 0) : sides.getFirst();
@@ -389,10 +403,11 @@ public abstract class MatmulBuilder<M, B extends MatmulBuilder<M, B>> {
                                 .formatted(fabric.worldRank(r), shapes[0][r], shapes[1][r], k, n));
             }
         }
-        RowGroups rows = new RowGroups(experts.count(rank), experts.capacity(rank, mostRows));
+        RowGroups rows =
+                new RowGroups(experts.count(rank), experts.capacity(rank, most.totalRows()));
         BitSet[] wanted = new BitSet[fabric.size()];
-        Arrays.setAll(wanted, r -> new BitSet(Math.toIntExact(mostRows)));
-        Dispatch.spread(experts, rank, mostRows, rows, wanted);
+        Arrays.setAll(wanted, r -> new BitSet(Math.toIntExact(most.totalRows())));
+        Dispatch.spread(experts, rank, most, rows, wanted);
         Side side = new Side(own.text(), own.dtype(), k, n);
         ofExperts = new OfExperts(experts, each, side, rows, wanted, added);
     }

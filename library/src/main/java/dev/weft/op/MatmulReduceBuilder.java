@@ -121,7 +121,16 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
             throw new IllegalArgumentException("an operator needs a(...)");
         }
         try {
-            ofExperts(experts, fabric, rows.totalRows(), true);
+            if (!kParts.equals(experts.ofRanks())) {
+                throw new IllegalArgumentException(
+                        "parts of K of %s for experts %s: expected the same"
+                                .formatted(kParts, experts.ofRanks()));
+            }
+            if (wantedOrder() == Order.BY_RANK_BF16) {
+                throw new IllegalArgumentException(
+                        "order by-rank-bf16 with experts: expected whole or by-rank");
+            }
+            ofExperts(experts, fabric, rows, true);
             return prepareAgreed();
         } catch (RuntimeException | Error e) {
             fabric.fail(e);
@@ -150,9 +159,14 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
         try {
             List<Candidate> candidates = candidates(tried(wanted), gemm, workers);
             boolean shared = candidates.stream().anyMatch(each -> readsPeersB(steps(each)));
-            if (shared && ofExperts() != null) {
+            boolean intoC =
+                    candidates.stream()
+                            .flatMap(each -> steps(each).stream())
+                            .flatMap(StepPlan::multiplications)
+                            .anyMatch(step -> step.into().buffer() == StepPlan.C);
+            if (ofExperts() != null && (shared || intoC)) {
                 throw new IllegalArgumentException(
-                        "algorithm %s with experts: it multiplies by Bs of other ranks; expected chain, ring, mesh-push or sequential"
+                        "algorithm %s with experts: it multiplies by Bs of other ranks or straight into C; expected chain, ring, mesh-push or sequential"
                                 .formatted(algorithm.label()));
             }
             PackedB[][] packed = packed(gemm, shared, arena, regions);
@@ -180,13 +194,14 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
     private AutoChoice.Choice<O> choose(List<Candidate> candidates, Common common, Order wanted) {
         Gemm gemm = common.gemm();
         Problem problem = problem(wanted, common.workers());
-        String settings = "%s %s %s".formatted(gemm.name(), fabric.cores(), epilogue());
+        String settings =
+                "%s %s %s %s".formatted(gemm.name(), fabric.cores(), epilogue(), experts());
         return new AutoChoice(fabric, problem, settings)
                 .choose(
                         () -> prices(problem, candidates, gemm),
                         trial(
                                 candidate -> operator(candidate, common),
-                                a -> a.data().fill(ORDINARY)));
+                                a -> a.data().asSlice(0, a.elementBytes()).fill(ORDINARY)));
     }
 
     /**
@@ -527,7 +542,11 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
                 ofExperts() == null
                         ? null
                         : new HostExecutor.Grouped(
-                                ofExperts().rows(), true, ofExperts().side().k(), null);
+                                ofExperts().rows(),
+                                true,
+                                ofExperts().experts().capacity(fabric.rank(), shards.totalRows()),
+                                ofExperts().side().k(),
+                                null);
         return new HostExecutor.Work(
                 fabric,
                 steps,

@@ -40,13 +40,9 @@ public final class Routes {
         return new Routes(data.asSlice(0, bytes(rows, perRow)), rows, perRow);
     }
 
-    /** By row: its experts, and their weights. */
-    public static Routes of(int[][] experts, float[][] weights) {
-        int most = 1;
-        for (int[] ofRow : experts) {
-            most = Math.max(most, ofRow.length);
-        }
-        Routes routes = new Routes(experts.length, most);
+    /** By row: its experts, at most {@code perRow}, and their weights. */
+    public static Routes of(int perRow, int[][] experts, float[][] weights) {
+        Routes routes = new Routes(experts.length, perRow);
         for (int row = 0; row < experts.length; row++) {
             for (int i = 0; i < experts[row].length; i++) {
                 routes.set(row, i, experts[row][i], weights[row][i]);

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.fabric.Fabric;
+import dev.weft.fabric.World;
 import dev.weft.fabric.transport.Ranks;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.plan.Algorithm;
@@ -28,6 +29,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Consumer;
 import java.util.function.IntFunction;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
@@ -289,7 +291,7 @@ class GroupedProductsTest {
                 assertArrayEquals(expected.hidden()[e][given[i]], product, what);
             }
         }
-        Matrix sums = down.call(hidden, groups, shards).product();
+        Matrix sums = down.call(hidden, groups).product();
         assertEquals(rows, sums.rows(), what);
         for (int row = 0; row < rows; row++) {
             float[] sum = sums.rows(row, 1).toArray();
@@ -442,6 +444,187 @@ class GroupedProductsTest {
                             assertArrayEquals(fabric.rank() == 0 ? ofFirst : new int[] {6}, kept);
                             assertEquals(3, up.dropped());
                             assertEquals(List.of(3, 1), List.of(up.rowsOf(0), up.rowsOf(1)));
+                        }
+                    });
+        }
+    }
+
+    /** Each rank adds up what its own experts have; these sums are added in rank order. */
+    @ParameterizedTest
+    @ValueSource(strings = {"ring", "mesh-push", "sequential"})
+    void sumsByRank(String reduction) {
+        Random random = new Random(10);
+        Experts experts = Experts.of(Shards.of(2, 0, 3), 3);
+        Shards rows = Shards.of(11, 30, 0);
+        try (Arena arena = Arena.ofShared()) {
+            Layer layer = Layer.random(arena, random, experts, DType.FP32);
+            Matrix a = matrix(arena, random, DType.FP32, rows.totalRows(), K);
+            Routes all = routes(random, rows.totalRows(), experts, Choice.UNIFORM);
+            List<Expected> ofRanks = new ArrayList<>();
+            for (int rank : new int[] {0, 2}) {
+                Routes own = new Routes(rows.totalRows(), 3);
+                for (int row = 0; row < rows.totalRows(); row++) {
+                    for (int i = 0; i < 3; i++) {
+                        int e = all.expert(row, i);
+                        if (e >= 2 == (rank == 2)) {
+                            own.set(row, i, e, all.weight(row, i));
+                        }
+                    }
+                }
+                ofRanks.add(Expected.of(layer, a, own));
+            }
+            Ranks.run(
+                    3,
+                    fabric -> {
+                        long first = rows.firstRow(fabric.rank());
+                        long own = rows.rows(fabric.rank());
+                        try (GroupedAllGatherMatmul up =
+                                        layer.up(fabric, rows, Algorithm.MESH_PULL);
+                                GroupedMatmulReduceScatter down =
+                                        layer.down(fabric, rows, Reduction.of(reduction))) {
+                            Matrix h = up.call(a.rows(first, own), of(all, first, own)).product();
+                            Matrix c = down.call(h, up.groups()).product();
+                            for (int row = 0; row < own; row++) {
+                                for (int col = 0; col < N; col++) {
+                                    int of = (int) first + row;
+                                    float sum =
+                                            ofRanks.get(0).sums()[of][col]
+                                                    + ofRanks.get(1).sums()[of][col];
+                                    assertEquals(sum, c.get(row, col));
+                                }
+                            }
+                        }
+                    });
+        }
+    }
+
+    /** A bias is that of all experts; an operator without groups has it, too. */
+    @Test
+    void expertsShareABias() {
+        Random random = new Random(11);
+        Experts experts = Experts.of(Shards.of(3), 2);
+        Shards rows = Shards.of(17);
+        try (Arena arena = Arena.ofShared()) {
+            Layer layer = Layer.random(arena, random, experts, DType.FP32);
+            Matrix a = matrix(arena, random, DType.FP32, 17, K);
+            Epilogue bias =
+                    Epilogue.none().bias(matrix(arena, random, DType.FP32, 1, HIDDEN)).relu();
+            Routes all = routes(random, 17, experts, Choice.UNIFORM);
+            Ranks.run(
+                    1,
+                    fabric -> {
+                        AllGatherMatmulBuilder builder =
+                                AllGatherMatmul.on(fabric).a(rows, DType.FP32).epilogue(bias);
+                        layer.gates().subList(0, 3).forEach(builder::b);
+                        try (GroupedAllGatherMatmul grouped =
+                                GroupedAllGatherMatmul.prepare(builder, experts)) {
+                            Matrix product = grouped.call(a, all).product();
+                            for (int e = 0; e < 3; e++) {
+                                try (AllGatherMatmul plain =
+                                        AllGatherMatmul.on(fabric)
+                                                .a(rows, DType.FP32)
+                                                .b(layer.gates().get(e))
+                                                .epilogue(bias)
+                                                .prepare()) {
+                                    Matrix expected = plain.call(a).product();
+                                    RowGroups groups = grouped.groups();
+                                    int from = groups.first(e);
+                                    assertTrue(groups.count(e) > 0);
+                                    for (int i = from; i < from + groups.count(e); i++) {
+                                        assertArrayEquals(
+                                                expected.rows(groups.row(i), 1).toArray(),
+                                                product.rows(i, 1).toArray());
+                                    }
+                                }
+                            }
+                        }
+                    });
+        }
+    }
+
+    @Test
+    void whatExpertsCannotHaveIsRefused() {
+        Random random = new Random(12);
+        Experts experts = Experts.of(Shards.of(2), 1);
+        Shards rows = Shards.of(5);
+        try (Arena arena = Arena.ofShared()) {
+            Layer layer = Layer.random(arena, random, experts, DType.FP32);
+            Matrix residual = matrix(arena, random, DType.FP32, 5, HIDDEN);
+            assertRefusedAlone(
+                    "algorithm direct with experts",
+                    fabric -> layer.down(fabric, rows, Reduction.DIRECT));
+            assertRefusedAlone(
+                    "parts of K of 3 for experts 2",
+                    fabric ->
+                            GroupedMatmulReduceScatter.prepare(
+                                    MatmulReduceScatter.on(fabric)
+                                            .a(rows, Shards.of(3), DType.FP32)
+                                            .b(layer.downs().get(0))
+                                            .b(layer.downs().get(1)),
+                                    experts));
+            assertRefusedAlone(
+                    "order by-rank-bf16 with experts",
+                    fabric ->
+                            GroupedMatmulReduceScatter.prepare(
+                                    MatmulReduceScatter.on(fabric)
+                                            .a(rows, Shards.of(2), DType.FP32)
+                                            .order(Reduction.Order.BY_RANK_BF16)
+                                            .b(layer.downs().get(0))
+                                            .b(layer.downs().get(1)),
+                                    experts));
+            assertRefusedAlone(
+                    "expected no residual",
+                    fabric ->
+                            GroupedAllGatherMatmul.prepare(
+                                    AllGatherMatmul.on(fabric)
+                                            .a(rows, DType.FP32)
+                                            .epilogue(Epilogue.none().residual(residual))
+                                            .b(layer.gates().get(0))
+                                            .b(layer.gates().get(1)),
+                                    experts));
+            assertRefusedAlone(
+                    "1 Bs for the 2 experts of rank 0: expected 1 for each",
+                    fabric ->
+                            GroupedAllGatherMatmul.prepare(
+                                    AllGatherMatmul.on(fabric)
+                                            .a(rows, DType.FP32)
+                                            .b(layer.gates().get(0)),
+                                    experts));
+        }
+    }
+
+    private static void assertRefusedAlone(String why, Consumer<Fabric> prepares) {
+        try (World world = World.threads(1)) {
+            RuntimeException refused =
+                    assertThrows(RuntimeException.class, () -> world.run(prepares::accept));
+            assertTrue(refused.getMessage().contains(why), refused.getMessage());
+        }
+    }
+
+    /** A rank that was refused alone has told the others nothing, and calls again. */
+    @Test
+    void aWrongShardIsRefusedByItsRankAlone() {
+        Random random = new Random(13);
+        Experts experts = Experts.of(Shards.of(1, 1), 1);
+        Shards rows = Shards.of(5, 7);
+        try (Arena arena = Arena.ofShared()) {
+            Layer layer = Layer.random(arena, random, experts, DType.FP32);
+            Matrix a = matrix(arena, random, DType.FP32, 12, K);
+            Routes all = routes(random, 12, experts, Choice.UNIFORM);
+            Ranks.run(
+                    2,
+                    fabric -> {
+                        long first = rows.firstRow(fabric.rank());
+                        long own = rows.rows(fabric.rank());
+                        try (GroupedAllGatherMatmul up =
+                                layer.up(fabric, rows, Algorithm.MESH_PULL)) {
+                            if (fabric.rank() == 1) {
+                                assertThrows(
+                                        IllegalArgumentException.class,
+                                        () -> up.call(a, of(all, first, own)));
+                            }
+                            up.call(a.rows(first, own), of(all, first, own));
+                            assertEquals(12, up.rowsOf(0) + up.rowsOf(1));
                         }
                     });
         }

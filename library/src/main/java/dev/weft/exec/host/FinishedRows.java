@@ -27,6 +27,7 @@ final class FinishedRows {
     private final List<Product> products;
     private final PreparedEpilogue prepared;
     private final PreparedEpilogue.Scratch epilogue;
+    private final boolean alike;
     private final long stepRows;
     private final long stepCols;
 
@@ -36,16 +37,19 @@ final class FinishedRows {
     private final Matrix[] seconds;
 
     /**
+     * @param alike whether all products have the epilogue of the first, with its operands
      * @param mostRows the most rows that are multiplied at a time
      */
     FinishedRows(
             PreparedEpilogue epilogue,
             Gemm gemm,
             List<Product> products,
+            boolean alike,
             long mostRows,
             Arena arena) {
         this.gemm = gemm;
         this.products = products;
+        this.alike = alike;
         this.prepared = epilogue;
         this.epilogue = epilogue.new Scratch();
         this.stepRows = Math.clamp(mostRows, 1, gemm.blockRows());
@@ -116,6 +120,7 @@ final class FinishedRows {
         if (second != null) {
             gemm.multiply(a, aRow, rows, sides.second(), firstCol, cols, second, 0, scratch);
         }
-        epilogue.apply(product, first, firstRow, second, 0, rows, firstCol, cols, c, cRow);
+        int operands = alike ? 0 : product;
+        epilogue.apply(operands, first, firstRow, second, 0, rows, firstCol, cols, c, cRow);
     }
 }

@@ -1,5 +1,6 @@
 package dev.weft.exec.host;
 
+import dev.weft.fabric.transport.Transport;
 import dev.weft.ffi.LargePages;
 import dev.weft.gemm.Gemm;
 import dev.weft.gemm.PackedB;
@@ -22,6 +23,7 @@ final class GroupedRows {
     /** Enough for the products of a block of 512 rows with 4 experts and 1024 columns. */
     private static final long AHEAD_BYTES = 8 << 20;
 
+    private final Transport fabric;
     private final Gemm gemm;
     private final Products products;
     private final RowGroups groups;
@@ -38,7 +40,8 @@ final class GroupedRows {
     /**
      * @param mostRows the most rows of a product
      */
-    GroupedRows(Products products, DType aType, long mostRows, Arena arena) {
+    GroupedRows(Transport fabric, Products products, DType aType, long mostRows, Arena arena) {
+        this.fabric = fabric;
         this.gemm = products.gemm();
         this.products = products;
         this.groups = products.grouped().rows();
@@ -48,7 +51,8 @@ final class GroupedRows {
         long cols = added ? products.widest() : products.deepest();
         long bytes = Matrix.contiguousBytes(type, rows, cols);
         this.block = Matrix.of(LargePages.allocate(bytes, arena), type, rows, cols);
-        long most = added ? AHEAD_BYTES / Float.BYTES / Math.max(1, cols) : 0;
+        long fits = AHEAD_BYTES / Float.BYTES / Math.max(1, cols);
+        long most = added ? Math.min(fits, mostRows * groups.groups()) : 0;
         this.ahead =
                 Matrix.of(
                         LargePages.allocate(most * cols * Float.BYTES, arena),
@@ -106,6 +110,7 @@ final class GroupedRows {
             } else {
                 gemm.multiply(block, 0, count, product.b(), firstCol, cols, c, i, scratch);
             }
+            fabric.worked();
             i += count;
         }
     }
@@ -124,6 +129,7 @@ final class GroupedRows {
                 int count = (int) Math.min(block.rows(), Math.min(end - i, ahead.rows() - done));
                 PackedB b = products.ofGroup(group);
                 gemm.multiply(h, i, count, b, firstCol, cols, ahead, done, scratch);
+                fabric.worked();
                 i += count;
                 done += count;
             }
@@ -166,6 +172,7 @@ final class GroupedRows {
                 if (!isAhead) {
                     PackedB b = products.ofGroup(group);
                     gemm.multiply(h, i, count, b, firstCol, cols, block, 0, scratch);
+                    fabric.worked();
                 }
                 for (int row = 0; row < count; row++) {
                     Matrix from = isAhead ? ahead : block;

@@ -136,10 +136,11 @@ public final class HostExecutor implements AutoCloseable {
      * @param rows those of this rank's groups, filled before each call
      * @param added whether A has one group's rows below the other's, and what the groups have of a
      *     row is added up; otherwise A has the rows of the call, and the result those of the groups
-     * @param k the columns of A if products are added
+     * @param most the most rows of A if products are added
+     * @param k its columns
      * @param wanted by rank: the rows of the call that it multiplies; null if it is to have all
      */
-    public record Grouped(RowGroups rows, boolean added, long k, BitSet[] wanted) {
+    public record Grouped(RowGroups rows, boolean added, long most, long k, BitSet[] wanted) {
 
         /** Into how many parts columns are cut: groups are parts of their own, unless added. */
         int columnParts(int parts) {
@@ -148,7 +149,7 @@ public final class HostExecutor implements AutoCloseable {
 
         /** What a rank's A is, and not what its plan says. */
         Buffer a() {
-            return added ? new Buffer("A", Buffer.Kind.A, false, rows.capacity(), k) : null;
+            return added ? new Buffer("A", Buffer.Kind.A, false, most, k) : null;
         }
     }
 
@@ -303,6 +304,9 @@ public final class HostExecutor implements AutoCloseable {
 
     /** Not where ranks pass on rows that they do not need themselves. */
     private static BitSet[] wanted(Work work) {
+        if (work.grouped() == null || work.grouped().wanted() == null) {
+            return null;
+        }
         boolean fromOwners =
                 work.plans().stream()
                         .flatMap(plan -> plan.workers().stream())
@@ -311,7 +315,7 @@ public final class HostExecutor implements AutoCloseable {
                                 step ->
                                         !(step instanceof Step.Copy copy)
                                                 || copy.from().buffer() == StepPlan.A);
-        return work.grouped() != null && fromOwners ? work.grouped().wanted() : null;
+        return fromOwners ? work.grouped().wanted() : null;
     }
 
     /** A rank that has nothing to multiply may still add what others have multiplied. */

@@ -121,11 +121,17 @@ final class MultiplierWorker extends Worker {
                 !products.finishes() || products.unfinished() != null || !multipliesIntoC(shared)
                         ? null
                         : new FinishedRows(
-                                products.epilogue(), gemm, products.results(), mostRows, arena);
+                                products.epilogue(),
+                                gemm,
+                                products.results(),
+                                products.grouped() != null,
+                                mostRows,
+                                arena);
         this.grouped =
                 products.grouped() == null
                         ? null
-                        : new GroupedRows(products, call.memory.aType(), mostRows, arena);
+                        : new GroupedRows(
+                                call.fabric, products, call.memory.aType(), mostRows, arena);
         this.widened =
                 products.scaling() == null
                         ? null
@@ -400,7 +406,6 @@ final class MultiplierWorker extends Worker {
             grouped.split(
                     a, widened, row, callRow, rows, part, call.operatorCall, finished, scratch);
         }
-        call.fabric.worked();
     }
 
     private void multiply(

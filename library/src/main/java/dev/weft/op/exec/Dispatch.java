@@ -21,7 +21,7 @@ public final class Dispatch {
     private final int[] next;
     private final int[] rankOf;
 
-    /** By expert: the least weight that it takes; any if it takes all rows. */
+    /** By expert: the least weight that it takes; NaN if it takes all rows. */
     private final float[] least;
 
     /** By expert: how many rows of just that weight it takes. */
@@ -32,6 +32,7 @@ public final class Dispatch {
     private final float[] sorted;
     private Routes routes;
     private long rows;
+    private Shards shards;
     private long dropped;
 
     /**
@@ -60,47 +61,48 @@ public final class Dispatch {
      * @throws IllegalArgumentException if a row names an expert that does not exist or twice the
      *     same, or an expert or a rank has more rows than it takes
      */
-    public void read(Routes all, Shards shards) {
+    public void read(Routes all, Shards ofCall) {
         routes = all;
-        rows = shards.totalRows();
+        rows = ofCall.totalRows();
+        shards = ofCall;
         dropped = 0;
         Arrays.fill(counts, 0);
-        Arrays.fill(least, Float.NEGATIVE_INFINITY);
+        Arrays.fill(least, Float.NaN);
         for (long row = 0; row < rows; row++) {
             for (int i = 0; i < experts.perRow(); i++) {
                 int expert = all.expert(row, i);
                 if (expert != Routes.NONE) {
-                    check(row, i, expert, shards);
+                    check(row, i, expert);
                     counts[expert]++;
                 }
             }
         }
         for (int rank = 0; rank < experts.ofRanks().ranks(); rank++) {
-            limit(rank, shards.totalRows());
+            limit(rank);
         }
     }
 
-    private void check(long row, int choice, int expert, Shards shards) {
+    private void check(long row, int choice, int expert) {
         if (expert < 0 || expert >= counts.length) {
             throw new IllegalArgumentException(
                     "%s names expert %d: expected 0 to %d, or %d for none"
-                            .formatted(name(row, shards), expert, counts.length - 1, Routes.NONE));
+                            .formatted(name(row), expert, counts.length - 1, Routes.NONE));
         }
         if (Float.isNaN(routes.weight(row, choice))) {
             throw new IllegalArgumentException(
                     "%s has the weight NaN for expert %d: expected a number"
-                            .formatted(name(row, shards), expert));
+                            .formatted(name(row), expert));
         }
         for (int i = 0; i < choice; i++) {
             if (routes.expert(row, i) == expert) {
                 throw new IllegalArgumentException(
                         "%s names expert %d twice: expected different experts"
-                                .formatted(name(row, shards), expert));
+                                .formatted(name(row), expert));
             }
         }
     }
 
-    private static String name(long row, Shards shards) {
+    private String name(long row) {
         int rank = 0;
         while (row >= shards.firstRow(rank) + shards.rows(rank)) {
             rank++;
@@ -108,7 +110,7 @@ public final class Dispatch {
         return "row %d of rank %d".formatted(row - shards.firstRow(rank), rank);
     }
 
-    private void limit(int rank, long totalRows) {
+    private void limit(int rank) {
         long sum = 0;
         int most = experts.first(rank);
         for (int e = experts.first(rank); e < experts.first(rank) + experts.count(rank); e++) {
@@ -118,7 +120,7 @@ public final class Dispatch {
             sum += counts[e];
             most = counts[e] > counts[most] ? e : most;
         }
-        int capacity = experts.capacity(rank, totalRows);
+        int capacity = experts.capacity(rank, rows);
         if (sum > capacity) {
             throw new IllegalArgumentException(
                     "rank %d gets %d rows, most of them (%d) for expert %d: expected at most %d rows on a rank"
@@ -164,7 +166,8 @@ public final class Dispatch {
      * routes. Rows that a rank has no memory for are left out.
      */
     public static void spread(
-            Experts experts, int rank, long rows, RowGroups groups, BitSet[] wanted) {
+            Experts experts, int rank, Shards shards, RowGroups groups, BitSet[] wanted) {
+        int rows = Math.toIntExact(shards.totalRows());
         for (int r = 0; r < wanted.length; r++) {
             double none = 1 - (double) experts.perRow() / experts.count();
             double share = 1 - Math.pow(none, experts.count(r));
@@ -173,19 +176,19 @@ public final class Dispatch {
                 wanted[r].set(row, row * GOLDEN_RATIO % 1 < share);
             }
         }
-        int[] counts = new int[experts.count()];
+        int[] own = wanted[rank].stream().toArray();
+        int[] counts = new int[groups.groups()];
+        long each = Math.ceilDiv((long) rows * experts.perRow(), experts.count());
         long left = groups.capacity();
-        long each = Math.ceilDiv(rows * experts.perRow(), experts.count());
-        int first = experts.first(rank);
-        for (int e = first; e < first + experts.count(rank); e++) {
-            counts[e] = Math.toIntExact(Math.min(left, Math.min(each, rows)));
-            left -= counts[e];
+        for (int group = 0; group < counts.length; group++) {
+            counts[group] = Math.toIntExact(Math.min(left, Math.min(each, own.length)));
+            left -= counts[group];
         }
-        groups.begin(counts, first);
-        for (int group = 0; group < groups.groups(); group++) {
-            int count = groups.count(group);
-            for (int i = 0; i < count; i++) {
-                groups.put(groups.first(group) + i, (int) (rows * i / count), 1);
+        groups.begin(shards, counts, 0);
+        for (int group = 0; group < counts.length; group++) {
+            for (int i = 0; i < counts[group]; i++) {
+                int row = own[(int) ((long) own.length * i / counts[group])];
+                groups.put(groups.first(group) + i, row, 1);
             }
         }
     }
@@ -219,7 +222,7 @@ public final class Dispatch {
     public void fill(RowGroups groups, int rank) {
         int first = experts.first(rank);
         int end = first + experts.count(rank);
-        groups.begin(counts, first);
+        groups.begin(shards, counts, first);
         for (int e = first; e < end; e++) {
             next[e] = groups.first(e - first);
         }
@@ -232,7 +235,7 @@ public final class Dispatch {
                     continue;
                 }
                 float weight = routes.weight(row, i);
-                if (byWeight && least[e] != Float.NEGATIVE_INFINITY) {
+                if (byWeight && !Float.isNaN(least[e])) {
                     if (weight < least[e] || weight == least[e] && ofLeastLeft[e]-- <= 0) {
                         continue;
                     }

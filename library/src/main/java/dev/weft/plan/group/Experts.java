@@ -74,7 +74,8 @@ public record Experts(
     /** For how many rows a rank needs memory, if A has so many. */
     public int capacity(int rank, long rows) {
         long all = Math.multiplyExact(rows, Math.min(perRow, count(rank)));
-        long taken = mostOfEach == 0 ? all : Math.min(all, mostOfEach * count(rank));
+        long ofEach = mostOfEach == 0 ? rows : Math.min(rows, mostOfEach);
+        long taken = Math.min(all, Math.multiplyExact(ofEach, count(rank)));
         return Math.toIntExact(mostRows == 0 ? taken : Math.min(taken, mostRows));
     }
 }

@@ -1,5 +1,6 @@
 package dev.weft.plan.group;
 
+import dev.weft.plan.Shards;
 import java.util.Arrays;
 
 /**
@@ -15,6 +16,7 @@ public final class RowGroups {
     private final int[] first;
     private final int[] rows;
     private final float[] weights;
+    private Shards shards;
 
     /**
      * @param capacity the most rows of all groups together
@@ -74,12 +76,19 @@ public final class RowGroups {
         return low;
     }
 
+    /** How many rows of the call each rank has; null if nothing was filled in yet. */
+    public Shards shards() {
+        return shards;
+    }
+
     /**
      * Begins anew, with groups of these sizes, whose rows are then {@link #put}.
      *
+     * @param ofCall how many rows of the call each rank has
      * @param counts from number {@code from} on, one for each group
      */
-    public void begin(int[] counts, int from) {
+    public void begin(Shards ofCall, int[] counts, int from) {
+        shards = ofCall;
         int at = 0;
         for (int group = 0; group < groups(); group++) {
             first[group] = at;
@@ -96,14 +105,31 @@ public final class RowGroups {
 
     /** Takes over what another one of as many groups holds. */
     public void copyFrom(RowGroups other) {
+        other.check();
         if (other.groups() != groups() || other.count() > capacity()) {
             throw new IllegalArgumentException(
                     "%d rows in %d groups: expected at most %d in %d"
                             .formatted(other.count(), other.groups(), capacity(), groups()));
         }
+        shards = other.shards;
         System.arraycopy(other.first, 0, first, 0, first.length);
         System.arraycopy(other.rows, 0, rows, 0, count());
         System.arraycopy(other.weights, 0, weights, 0, count());
+    }
+
+    /** Refuses rows that are not of the call, or not in order. */
+    private void check() {
+        for (int group = 0; group < groups(); group++) {
+            long before = -1;
+            for (int i = first[group]; i < first[group + 1]; i++) {
+                if (rows[i] <= before || rows[i] >= shards.totalRows()) {
+                    throw new IllegalArgumentException(
+                            "row %d after row %d in group %d: expected rows of a call of %d, in ascending order"
+                                    .formatted(rows[i], before, group, shards.totalRows()));
+                }
+                before = rows[i];
+            }
+        }
     }
 
     @Override
