@@ -139,7 +139,7 @@ class PackageExamplesTest {
         int[] counts = new int[experts.count(0)];
         counts[2] = 1;
         rows.begin(Shards.even(1000, 4), counts, 0);
-        rows.put(0, 999, 0.5f); // the last row goes to the third expert, with half its weight
+        rows.put(0, 999, 0.5f); // the last row goes to the third expert, with weight 0.5
         return rows;
     }
 

@@ -96,8 +96,8 @@ class DocumentedCodeTest {
                     Map.entry(
                             "experts",
                             "Fabric fabric; Shards tokens; Routes routes; Matrix x;"
-                                    + " List<Expert> mine;"
-                                    + " record Expert(Matrix gate, Matrix up, Matrix down) {}"),
+                                    + " Matrix[] gates, ups, downs;"),
+                    Map.entry("experts 2", "Fabric fabric; Shards most, to; Matrix rows;"),
                     Map.entry("fp8", "Fabric fabric; Shards shards; Matrix a, b; Arena arena;"),
                     Map.entry(
                             "fp8 2",

@@ -39,6 +39,11 @@ public final class Gemms {
         return bf16 && Amx.CODE.missing == null ? new TiledGemm(Amx.CODE.kernel) : portable();
     }
 
+    /** The product by the identity, of which nothing is stored: A itself, or its sum with C. */
+    public static Gemm identity() {
+        return IdentityGemm.IDENTITY;
+    }
+
     /**
      * The fastest engine whose bits are the same on every machine: machine code if there is some
      * for this machine; otherwise, which is logged, the vector engine, or the scalar one if Java

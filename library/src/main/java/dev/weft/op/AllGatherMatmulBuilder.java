@@ -34,6 +34,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.BitSet;
 import java.util.List;
 import java.util.Objects;
 
@@ -48,6 +49,7 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
 
     private final Transport fabric;
     private final List<RightHandSide> sides = new ArrayList<>();
+    private BitSet[] wanted;
     private boolean pinned;
     private int columnParts = COLUMN_PARTS;
 
@@ -135,12 +137,10 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
         try {
             ofExperts(experts, fabric, shards(), false);
             routes =
-                    AllGather.rows(
+                    gatherOfFew(
                             fabric,
                             shards(),
-                            GroupedAllGatherMatmul.COLS_OF_ROUTE * experts.perRow(),
-                            DType.FP32,
-                            fabric.sharesMemory() ? Algorithm.MESH_PULL : Algorithm.MESH_PUSH);
+                            GroupedAllGatherMatmul.COLS_OF_ROUTE * experts.perRow());
             return new GroupedAllGatherMatmul(prepareAgreed(), routes, ofExperts());
         } catch (RuntimeException | Error e) {
             fabric.fail(e);
@@ -361,20 +361,46 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
                 workers,
                 columnParts(plan.chunks(), own, wanted, workers),
                 false,
-                grouped(wanted),
+                grouped(),
+                wanted(wanted),
                 planning.leavesGather(plan) ? fabric.rowGather() : null,
                 pinned ? Pinning.of(fabric, workers)::apply : null);
     }
 
-    private HostExecutor.Grouped grouped(Description wanted) {
+    private HostExecutor.Grouped grouped() {
         return ofExperts() == null
                 ? null
-                : new HostExecutor.Grouped(
-                        ofExperts().rows(),
-                        false,
-                        0,
-                        0,
-                        wanted.wants(Feature.KEPT) ? null : ofExperts().wanted());
+                : new HostExecutor.Grouped(ofExperts().rows(), false, 0, 0);
+    }
+
+    /** Gathered A has all rows if the caller gets it. */
+    private BitSet[] wanted(Description description) {
+        boolean experts = ofExperts() != null && !description.wants(Feature.KEPT);
+        return experts ? ofExperts().wanted() : wanted;
+    }
+
+    /** Every row comes straight from its owner. */
+    AllGatherMatmulBuilder fromOwners() {
+        return algorithm(fromOwners(fabric));
+    }
+
+    private static Algorithm fromOwners(Fabric fabric) {
+        return fabric.sharesMemory() ? Algorithm.MESH_PULL : Algorithm.MESH_PUSH;
+    }
+
+    /** Tells all ranks a few numbers of each. */
+    static AllGather<Matrix> gatherOfFew(Fabric fabric, Shards shards, long cols) {
+        return AllGather.rows(fabric, shards, cols, DType.FP32, fromOwners(fabric));
+    }
+
+    /**
+     * Lets copies leave out rows.
+     *
+     * @param rows by rank: the rows that it needs, filled in by the caller before each call
+     */
+    AllGatherMatmulBuilder wanted(BitSet[] rows) {
+        this.wanted = rows;
+        return this;
     }
 
     private int columnParts(Chunks chunks, StepPlan own, Description wanted, int workers) {

@@ -65,9 +65,12 @@ public final class GroupedAllGatherMatmul implements AutoCloseable {
      *
      * @param shard this rank's rows of A
      * @param own their routes
-     * @param shards how many rows each rank has
+     * @param shards how many rows each rank has in this call, at most {@link #mostRows}; the same
+     *     on all ranks
      * @throws IllegalArgumentException on all ranks, if a row names an expert that does not exist
-     *     or an expert or rank would get more rows than it takes; nothing has happened
+     *     or an expert or rank would get more rows than it takes; no row has been sent. On this
+     *     rank alone, if the shard or the routes have the wrong size: the others wait for another
+     *     call
      */
     public Result<Matrix> call(Matrix shard, Routes own, Shards shards) {
         // Before anything is told to other ranks: a call that only this rank refuses can be

@@ -64,7 +64,7 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
 
     private record Key(ReductionWriter algorithm, ReductionRequest request) {}
 
-    /** A matrix, or weights. */
+    /** A matrix, or weights; neither if A itself is summed. */
     private record Given(Matrix matrix, boolean transposed, Weights weights) {}
 
     MatmulReduceBuilder(Fabric fabric, boolean all, Function<HostOperator.Parts, O> maker) {
@@ -83,6 +83,17 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
         checkAccess(b);
         given.add(new Given(b, transposed, null));
         return side(b.describe(), b.dtype(), b.rows(), b.cols(), transposed);
+    }
+
+    /** No product: what each rank passes, [M, {@code cols}], is summed as it is, in rank order. */
+    MatmulReduceBuilder<O> sumsOnly(Shards rowsOfRanks, long cols, DType type) {
+        long[] all = new long[fabric.size()];
+        Arrays.fill(all, positive("columns", cols));
+        a(rowsOfRanks, Shards.of(all), type);
+        algorithm(fabric.hosts().count() == 1 ? Reduction.DIRECT : Reduction.HIERARCHICAL);
+        given.add(new Given(null, false, null));
+        engine(Gemms.identity());
+        return side("nothing", type, cols, cols, false);
     }
 
     /** This rank's rows of a right-hand side, which other operators may use as well. */
@@ -235,7 +246,7 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
             MatmulBuilder.Side side = sides().get(i);
             bytes[i] =
                     given.get(i).weights() == null
-                            ? gemm.packedBytes(side.k(), side.n(), given.get(i).matrix().dtype())
+                            ? gemm.packedBytes(side.k(), side.n(), side.dtype())
                             : 0;
         }
         Region region = null;
@@ -258,7 +269,7 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
                     continue;
                 }
                 long n = sides().get(i).n();
-                DType type = given.get(i).matrix().dtype();
+                DType type = sides().get(i).dtype();
                 long size = gemm.packedBytes(k, n, type);
                 packed[r][i] =
                         gemm.packed(
@@ -269,7 +280,7 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
                                         ? region.part(r).asSlice(at, size)
                                         : LargePages.allocate(size, arena));
                 at += toPage(size);
-                if (own) {
+                if (own && given.get(i).matrix() != null) {
                     packed[r][i].fill(given.get(i).matrix(), given.get(i).transposed(), 0, 1);
                 }
             }
@@ -292,7 +303,7 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
                                                 packed[i],
                                                 null,
                                                 false,
-                                                given.get(i).matrix().dtype(),
+                                                sides().get(i).dtype(),
                                                 given.get(i).transposed()))
                 .toList();
     }
@@ -545,8 +556,7 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
                                 ofExperts().rows(),
                                 true,
                                 ofExperts().experts().capacity(fabric.rank(), shards.totalRows()),
-                                ofExperts().side().k(),
-                                null);
+                                ofExperts().side().k());
         return new HostExecutor.Work(
                 fabric,
                 steps,
@@ -563,6 +573,7 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
                 parts,
                 rows,
                 grouped,
+                null,
                 null,
                 null);
     }

@@ -5,9 +5,9 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
 /**
- * By which experts each row of A is multiplied, and with which weight each of these products counts
- * in the sum. A row may have fewer experts than it could: {@link #NONE} fills up. Used by one
- * thread.
+ * For each row of A, the experts that it goes to, and the weight of each one's product in the sum.
+ * A row may have fewer experts than it could: the rest are {@link #NONE}. They are checked by the
+ * call that uses them. Used by one thread.
  */
 public final class Routes {
 
@@ -33,8 +33,8 @@ public final class Routes {
     }
 
     /**
-     * A view of memory: for each row its experts, for each of these a 32-bit number and an fp32
-     * weight in the machine's byte order.
+     * A view of memory: {@code perRow} pairs for each row, a 32-bit number of an expert and an fp32
+     * weight, in the machine's byte order.
      */
     public static Routes of(MemorySegment data, long rows, int perRow) {
         return new Routes(data.asSlice(0, bytes(rows, perRow)), rows, perRow);

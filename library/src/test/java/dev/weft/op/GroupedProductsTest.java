@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.fabric.Fabric;
+import dev.weft.fabric.FabricException;
 import dev.weft.fabric.World;
 import dev.weft.fabric.transport.Ranks;
 import dev.weft.fabric.transport.Transport;
@@ -28,6 +29,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Consumer;
 import java.util.function.IntFunction;
@@ -626,6 +628,55 @@ class GroupedProductsTest {
                             up.call(a.rows(first, own), of(all, first, own));
                             assertEquals(12, up.rowsOf(0) + up.rowsOf(1));
                         }
+                    });
+        }
+    }
+
+    /** Those that wait for a rank that throws between the halves are told who it was. */
+    @Test
+    void aRankThatThrowsEndsTheOthersByName() {
+        Random random = new Random(14);
+        Experts experts = Experts.of(Shards.of(1, 2, 1), 2);
+        Shards rows = Shards.of(9, 8, 7);
+        try (Arena arena = Arena.ofShared()) {
+            Layer layer = Layer.random(arena, random, experts, DType.FP32);
+            Matrix a = matrix(arena, random, DType.FP32, rows.totalRows(), K);
+            Routes all = routes(random, rows.totalRows(), experts, Choice.UNIFORM);
+            ConcurrentHashMap<Integer, String> told = new ConcurrentHashMap<>();
+            try (World world = World.threads(3)) {
+                assertThrows(
+                        IllegalStateException.class,
+                        () ->
+                                world.run(
+                                        fabric -> {
+                                            FabricException error =
+                                                    fails(fabric, layer, rows, a, all);
+                                            told.put(fabric.rank(), error.getMessage());
+                                        }));
+            }
+            assertEquals(Set.of(0, 2), told.keySet());
+            told.forEach((rank, message) -> assertTrue(message.contains("rank 1"), message));
+        }
+    }
+
+    private static FabricException fails(
+            Fabric fabric, Layer layer, Shards rows, Matrix a, Routes all) {
+        long first = rows.firstRow(fabric.rank());
+        long own = rows.rows(fabric.rank());
+        try (GroupedAllGatherMatmul up = layer.up(fabric, rows, Algorithm.MESH_PULL);
+                GroupedMatmulReduceScatter down = layer.down(fabric, rows, Reduction.CHAIN)) {
+            Matrix shard = a.rows(first, own);
+            down.call(up.call(shard, of(all, first, own)).product(), up.groups());
+            Matrix hidden = up.call(shard, of(all, first, own)).product();
+            if (fabric.rank() == 1) {
+                throw new IllegalStateException("gone");
+            }
+            return assertThrows(
+                    FabricException.class,
+                    () -> {
+                        down.call(hidden, up.groups());
+                        // The first in the chain may get its rows' sums from nobody else.
+                        down.call(hidden, up.groups());
                     });
         }
     }

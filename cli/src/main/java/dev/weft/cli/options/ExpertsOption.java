@@ -1,5 +1,7 @@
 package dev.weft.cli.options;
 
+import static dev.weft.process.SafeText.excerpt;
+
 import dev.weft.cli.console.UsageException;
 import dev.weft.plan.Shards;
 import dev.weft.search.Problem;
@@ -28,21 +30,31 @@ public final class ExpertsOption {
     @Option(
             names = "--experts-per-row",
             paramLabel = "P",
-            defaultValue = "2",
-            description = "Experts of a row (default: ${DEFAULT-VALUE}).")
-    int perRow;
+            description = "Experts of a row (default: 2).")
+    Integer givenPerRow;
 
     @Option(
             names = "--routing",
             converter = LowerCase.class,
             paramLabel = "HOW",
-            defaultValue = UNIFORM,
             description =
                     "How rows choose their experts: uniform, or zipf:S, where expert number i is"
-                            + " 1/(i+1)^S times as popular as the first (default: ${DEFAULT-VALUE}).")
-    String routing;
+                            + " 1/(i+1)^S times as popular as the first (default: uniform).")
+    String givenRouting;
 
+    private int perRow;
+    private String routing;
+
+    /** Refuses what goes with experts if there are none. */
     public boolean isGiven() {
+        perRow = givenPerRow == null ? 2 : givenPerRow;
+        routing = givenRouting == null ? UNIFORM : givenRouting;
+        if (experts == null && (givenPerRow != null || givenRouting != null)) {
+            throw new UsageException(
+                    givenPerRow != null
+                            ? "--experts-per-row " + givenPerRow + ": goes with --experts"
+                            : "--routing '" + excerpt(givenRouting) + "': goes with --experts");
+        }
         return experts != null;
     }
 
@@ -127,7 +139,7 @@ public final class ExpertsOption {
         }
         throw new UsageException(
                 "--routing '%s': expected uniform, or zipf:S with S from 0 to 10",
-                dev.weft.process.SafeText.excerpt(routing));
+                excerpt(routing));
     }
 
     /** A line about the experts and the rank with the most rows. */

@@ -133,13 +133,14 @@ public final class PlanCommand extends WeftCommand {
         checkSize("--gm", m);
         checkSize("--gk", k);
         checkSize("--gn", n);
+        boolean ofExperts = experts.isGiven();
         List<PlanSearch> searches = new ArrayList<>();
         for (int count : ranks(machine)) {
             Sweep.Shape shape = new Sweep.Shape(m, k, n, count);
             Problem gathered = shape.problem(columnSharded, common.aType(), common.outType());
-            if (experts.isGiven()) {
-                Problem ofExperts = shape.problem(false, common.aType(), common.outType());
-                gathered = experts.of(ofExperts, common.isSummed());
+            if (ofExperts) {
+                Problem ofOne = shape.problem(false, common.aType(), common.outType());
+                gathered = experts.of(ofOne, common.isSummed());
             }
             searches.add(SimRules.search(machine, SimRules.summed(gathered, common.op, sums)));
         }
@@ -153,7 +154,7 @@ public final class PlanCommand extends WeftCommand {
                         columnSharded,
                         answer,
                         dump ? plans(answer.best()) : null,
-                        experts.isGiven() ? experts.describe(answer.best().ranks()) : null);
+                        ofExperts ? experts.describe(answer.best().ranks()) : null);
         report.print(new Console(out, common.quiet || target.toStandardOutput()));
         target.writeJson(report::writeJson);
         return 0;

@@ -15,6 +15,7 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.api.parallel.Execution;
 import org.junit.jupiter.api.parallel.ExecutionMode;
@@ -22,11 +23,14 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** The layers of examples/mlp have the same bits on any number of ranks, whatever these are. */
+/**
+ * The layers of examples/mlp and examples/experts have the same bits on any number of ranks,
+ * whatever these are.
+ */
 @Execution(ExecutionMode.CONCURRENT)
 class MlpIT {
 
-    private static final String EXAMPLE = Path.of("..", "examples", "mlp", "Mlp.java").toString();
+    private static final Path EXAMPLES = Path.of("..", "examples");
 
     /** Compiled once: as a source file every rank would compile it. */
     @TempDir static Path classes;
@@ -45,13 +49,18 @@ class MlpIT {
                         classes.toString(),
                         "-cp",
                         System.getProperty("java.class.path"),
-                        EXAMPLE);
+                        EXAMPLES.resolve(Path.of("mlp", "Mlp.java")).toString(),
+                        EXAMPLES.resolve(Path.of("experts", "MixtureOfExperts.java")).toString());
         ChildProcess compiler = ChildProcess.of(classes, javac).run();
         assertEquals(0, compiler.code(), compiler::toString);
     }
 
     private ChildProcess.Setup mlp(String... arguments) {
-        ChildProcess.Setup setup = ChildProcess.java(folder, "Mlp", List.of(arguments));
+        return program("Mlp", arguments);
+    }
+
+    private ChildProcess.Setup program(String name, String... arguments) {
+        ChildProcess.Setup setup = ChildProcess.java(folder, name, List.of(arguments));
         setup.builder().command().replaceAll(MlpIT::withExample);
         return setup.wellCompiled();
     }
@@ -98,6 +107,27 @@ class MlpIT {
         List<String> launcher = ChildProcess.java();
         launcher.addAll(List.of(Main.class.getName(), "launch", "-n", ranks + "", "--"));
         assertEquals(ofOneRank(type), digest(mlp(type).under(launcher).run(), ranks));
+    }
+
+    @Test
+    void experts() throws Exception {
+        String name = "MixtureOfExperts";
+        String alone = digest(program(name, "small", "1").run(), 1);
+        List<String> launcher = ChildProcess.java();
+        launcher.addAll(List.of(Main.class.getName(), "launch", "-n", "3", "--"));
+        assertEquals(alone, digest(program(name, "small").under(launcher).run(), 3));
+    }
+
+    /** Each rank as if on a host of its own. */
+    @Test
+    void expertsOnHosts() throws Exception {
+        String name = "MixtureOfExperts";
+        String alone = digest(program(name, "small", "1").run(), 1);
+        List<String> mpi = MpiRunIT.launcher(MpiFamily.MPICH, 3);
+        ChildProcess.Setup setup = program(name, "small").under(mpi);
+        setup.builder().environment().remove("WEFT_MPI_LIBRARY");
+        setup.environment("JAVA_TOOL_OPTIONS", MpiRunIT.HOSTS_OF_ONE);
+        assertEquals(alone, digest(setup.run(), 3));
     }
 
     /** As if each rank were on a host of its own, and on one host. */

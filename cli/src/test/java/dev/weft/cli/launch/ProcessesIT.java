@@ -247,7 +247,7 @@ class ProcessesIT {
     /** Java starts, and its ranks cannot be started. */
     @Test
     void tooFewFileHandlesForRanksAreNamed() throws Exception {
-        ChildProcess run = weft("-n 2 " + SHORT).after("ulimit -n 20").run();
+        ChildProcess run = weft("-n 2 " + SHORT).after("ulimit -n 21").run();
         assertEquals(ExitCode.FAILED, run.code(), run::toString);
         assertTrue(run.complaint().contains("(ulimit -n)"), run::toString);
         shared.assertEmpty();

@@ -407,7 +407,9 @@ class SimCommandsTest {
         double best = number(even, "/best/predictedUs");
         assertEquals(number(product, "/best/predictedUs"), best, EPSILON);
         Map<String, String> skewed = json((experts + " --routing zipf:1.2").replaceAll(" +", " "));
-        assertTrue(number(skewed, "/best/predictedUs") > 1.05 * best, skewed.toString());
+        // Sums take most of their time on the links.
+        double slower = number(skewed, "/best/predictedUs") / best;
+        assertTrue(slower > (op.isEmpty() ? 1.5 : 1.001), "" + slower);
         assertTrue(skewed.get("/experts").contains("rank 0 of 8 gets the most rows"));
     }
 

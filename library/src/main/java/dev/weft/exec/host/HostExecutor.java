@@ -108,6 +108,7 @@ public final class HostExecutor implements AutoCloseable {
      * @param parts how many pieces a product is cut into for the threads
      * @param partsAreRows whether these are rows, not columns
      * @param grouped how rows are in groups, each with its own B; null if they are not
+     * @param wanted by rank: the rows of the call that it needs; null if it is to have all
      * @param gather the transport's own all-gather, if it replaces the copies; else null
      * @param pinning what a thread that multiplies does first, with its number; null if nothing
      */
@@ -127,6 +128,7 @@ public final class HostExecutor implements AutoCloseable {
             int parts,
             boolean partsAreRows,
             Grouped grouped,
+            BitSet[] wanted,
             RowGather gather,
             IntConsumer pinning) {}
 
@@ -138,9 +140,8 @@ public final class HostExecutor implements AutoCloseable {
      *     row is added up; otherwise A has the rows of the call, and the result those of the groups
      * @param most the most rows of A if products are added
      * @param k its columns
-     * @param wanted by rank: the rows of the call that it multiplies; null if it is to have all
      */
-    public record Grouped(RowGroups rows, boolean added, long most, long k, BitSet[] wanted) {
+    public record Grouped(RowGroups rows, boolean added, long most, long k) {
 
         /** Into how many parts columns are cut: groups are parts of their own, unless added. */
         int columnParts(int parts) {
@@ -304,7 +305,7 @@ public final class HostExecutor implements AutoCloseable {
 
     /** Not where ranks pass on rows that they do not need themselves. */
     private static BitSet[] wanted(Work work) {
-        if (work.grouped() == null || work.grouped().wanted() == null) {
+        if (work.wanted() == null) {
             return null;
         }
         boolean fromOwners =
@@ -315,7 +316,7 @@ public final class HostExecutor implements AutoCloseable {
                                 step ->
                                         !(step instanceof Step.Copy copy)
                                                 || copy.from().buffer() == StepPlan.A);
-        return fromOwners ? work.grouped().wanted() : null;
+        return fromOwners ? work.wanted() : null;
     }
 
     /** A rank that has nothing to multiply may still add what others have multiplied. */

@@ -290,8 +290,6 @@ final class StepMemory implements AutoCloseable {
         Part own = from.rank() == fabric.rank() ? from : to;
         int elementBytes = type(plan.buffers().get(own.buffer())).bytes();
         long word = wordAt(step.signal().word());
-        // Messages have all rows.
-        boolean leavesOut = wanted != null && fabric.hosts().shareMemory(from.rank(), to.rank());
         return new Move(
                 region,
                 from.rank(),
@@ -305,8 +303,8 @@ final class StepMemory implements AutoCloseable {
                 word,
                 // A counter must not be set out of order; its lane's mover sees to that.
                 step.signal().value() > 1 || stride > 1 ? word : -1,
-                leavesOut ? wanted : null,
-                leavesOut ? Math.toIntExact(callRow) : 0);
+                wanted,
+                wanted == null ? 0 : Math.toIntExact(callRow));
     }
 
     private long at(Part part, long shift, int copy, int elementBytes) {

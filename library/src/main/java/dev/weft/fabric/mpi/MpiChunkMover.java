@@ -65,7 +65,8 @@ final class MpiChunkMover implements ChunkMover {
     }
 
     @Override
-    public void move(int index, Move move, int flag, int counter) {
+    public void move(int index, Move whole, int flag, int counter) {
+        Move move = whole.trimmed();
         MemoryRegion region = (MemoryRegion) move.region();
         boolean put = region.isMapped(move.from());
         int peer = move.to() == fabric.rank() ? move.from() : move.to();
@@ -75,7 +76,7 @@ final class MpiChunkMover implements ChunkMover {
         }
         latestPeer = peer;
         if (put && region.isMapped(move.to())) {
-            copies.move(index, move, flag, counter);
+            copies.move(index, whole, flag, counter);
             return;
         }
         awaitEnded(started - WINDOW + 1);

@@ -49,6 +49,29 @@ public record Move(
                 counterAt, null, 0);
     }
 
+    /** The same without what comes before the first row that is wanted, and after the last. */
+    public Move trimmed() {
+        if (wanted == null) {
+            return this;
+        }
+        int end = Math.toIntExact(firstRow + rows);
+        int first = wanted.nextSetBit(firstRow);
+        boolean none = first < 0 || first >= end;
+        int skipped = none ? 0 : first - firstRow;
+        return new Move(
+                region,
+                from,
+                fromAt + skipped * fromPitch,
+                fromPitch,
+                to,
+                toAt + skipped * toPitch,
+                toPitch,
+                none ? 0 : wanted.previousSetBit(end - 1) - first + 1,
+                rowBytes,
+                flagAt,
+                counterAt);
+    }
+
     /** How many bytes are wanted. */
     public long bytes() {
         if (wanted == null) {

@@ -71,7 +71,10 @@ public record Experts(
         return Math.toIntExact(ofRanks.firstRow(rank));
     }
 
-    /** For how many rows a rank needs memory, if A has so many. */
+    /**
+     * The most rows that a rank's experts can take, all together, if A of all ranks has {@code
+     * rows} rows.
+     */
     public int capacity(int rank, long rows) {
         long all = Math.multiplyExact(rows, Math.min(perRow, count(rank)));
         long ofEach = mostOfEach == 0 ? rows : Math.min(rows, mostOfEach);

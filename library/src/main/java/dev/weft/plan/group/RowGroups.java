@@ -61,7 +61,10 @@ public final class RowGroups {
         return weights[index];
     }
 
-    /** Where a group's rows begin that are not before {@code row}. */
+    /**
+     * The index of the group's first row whose number is {@code row} or more; the group's end if
+     * there is none.
+     */
     public int from(int group, long row) {
         int low = first[group];
         int high = first[group + 1];
@@ -85,7 +88,7 @@ public final class RowGroups {
      * Begins anew, with groups of these sizes, whose rows are then {@link #put}.
      *
      * @param ofCall how many rows of the call each rank has
-     * @param counts from number {@code from} on, one for each group
+     * @param counts the size of group g is {@code counts[from + g]}
      */
     public void begin(Shards ofCall, int[] counts, int from) {
         shards = ofCall;
@@ -103,7 +106,11 @@ public final class RowGroups {
         weights[index] = weight;
     }
 
-    /** Takes over what another one of as many groups holds. */
+    /**
+     * Copies another one, which has as many groups.
+     *
+     * @throws IllegalArgumentException if its rows do not fit, or are not in order
+     */
     public void copyFrom(RowGroups other) {
         other.check();
         if (other.groups() != groups() || other.count() > capacity()) {

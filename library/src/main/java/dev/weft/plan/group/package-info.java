@@ -1,7 +1,8 @@
 /**
  * Rows in groups, each of which is multiplied by a B of its own: a layer of experts. {@link
  * dev.weft.plan.group.Experts} says how the experts are spread over ranks, {@link
- * dev.weft.plan.group.RowGroups} which rows of a call they get.
+ * dev.weft.plan.group.RowGroups} which rows of a call they get. Programs mostly read these: {@code
+ * GroupedAllGatherMatmul.groups()} fills them in.
  *
  * {@snippet :
  * static RowGroups firstExperts() {
@@ -10,7 +11,7 @@
  *     int[] counts = new int[experts.count(0)];
  *     counts[2] = 1;
  *     rows.begin(Shards.even(1000, 4), counts, 0);
- *     rows.put(0, 999, 0.5f); // the last row goes to the third expert, with half its weight
+ *     rows.put(0, 999, 0.5f); // the last row goes to the third expert, with weight 0.5
  *     return rows;
  * }
  * }

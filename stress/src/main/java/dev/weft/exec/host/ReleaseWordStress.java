@@ -76,7 +76,7 @@ public class ReleaseWordStress {
             Chunks chunks = Chunks.byRows(Shards.even(4, 2), 1, 2, 2);
             List<StepPlan> plans =
                     Algorithm.RING.plans(new GatherRequest(chunks, 1, Hosts.one(2), 1));
-            return new StepMemory(fabric, plans.get(fabric.rank()), DType.FP32, null, null);
+            return new StepMemory(fabric, plans.get(fabric.rank()), DType.FP32, null, null, null);
         }
     }
 

@@ -73,7 +73,7 @@ public class StagedGatherStress {
             List<StepPlan> plans =
                     Algorithm.SEQUENTIAL.plans(new GatherRequest(chunks, 1, Hosts.one(2), 1));
             StepPlan plan = plans.get(fabric.rank());
-            StepMemory memory = new StepMemory(fabric, plan, DType.FP32, null, null);
+            StepMemory memory = new StepMemory(fabric, plan, DType.FP32, null, null, null);
             RowNames names = new RowNames(chunks);
             RankSteps steps = new RankSteps(fabric, plan, memory, names, false, true);
             HostCall call = new HostCall(fabric, memory, steps, names);

@@ -89,7 +89,7 @@ public class SumFlagsStress {
                             new ReductionRequest(
                                     chunks, Shards.of(1, 1), true, Reduction.Order.WHOLE));
             StepPlan plan = plans.get(fabric.rank());
-            StepMemory memory = new StepMemory(fabric, plan, DType.FP32, null, null);
+            StepMemory memory = new StepMemory(fabric, plan, DType.FP32, null, null, null);
             RowNames names = new RowNames(chunks);
             RankSteps steps = new RankSteps(fabric, plan, memory, names, false, true);
             HostCall call = new HostCall(fabric, memory, steps, names);
@@ -102,7 +102,7 @@ public class SumFlagsStress {
                     call,
                     steps.done(multiply),
                     steps.arrivals().iterator().next(),
-                    steps.lanes().stream().map(lane -> new MoverWorker(lane, call)).toList());
+                    steps.lanes().stream().map(lane -> new MoverWorker(lane, call, null)).toList());
         }
 
         private static Stream<Step> steps(StepPlan plan) {
