@@ -85,8 +85,8 @@ static float *zeros(size_t count) {
     return memset(floats(count), 0, count * sizeof(float));
 }
 
-static void prepare(void) {
-    int width = work == GATHER ? k : n;
+/* How the rows of a matrix of so many columns are spread over the ranks. */
+static void spread_rows(int width) {
     counts = malloc(sizeof(int) * (size_t)ranks);
     starts = malloc(sizeof(int) * (size_t)ranks);
     for (int r = 0; r < ranks; r++) {
@@ -95,6 +95,10 @@ static void prepare(void) {
     }
     first_row = first_of(rank, m);
     own_rows = first_of(rank + 1, m) - first_row;
+}
+
+static void prepare(void) {
+    spread_rows(work == GATHER ? k : n);
     int first_k = work == GATHER ? 0 : first_of(rank, k);
     own_k = work == GATHER ? k : first_of(rank + 1, k) - first_k;
     int shard_row = work == GATHER ? first_row : 0;
@@ -156,14 +160,7 @@ static void prepare_experts(void) {
     int width = k, hidden = n;
     first_expert = first_of(rank, experts);
     own_experts = first_of(rank + 1, experts) - first_expert;
-    counts = malloc(sizeof(int) * (size_t)ranks);
-    starts = malloc(sizeof(int) * (size_t)ranks);
-    for (int r = 0; r < ranks; r++) {
-        starts[r] = first_of(r, m) * width;
-        counts[r] = first_of(r + 1, m) * width - starts[r];
-    }
-    first_row = first_of(rank, m);
-    own_rows = first_of(rank + 1, m) - first_row;
+    spread_rows(width);
     shard = floats((size_t)own_rows * width);
     for (size_t i = 0; i < (size_t)own_rows * width; i++) {
         shard[i] = value(A, (uint64_t)first_row * width + i);

@@ -7,7 +7,6 @@ import dev.weft.fabric.Fabric;
 import dev.weft.fabric.transport.Agreement;
 import dev.weft.fabric.transport.Region;
 import dev.weft.fabric.transport.Transport;
-import dev.weft.ffi.LargePages;
 import dev.weft.gemm.Gemm;
 import dev.weft.gemm.Gemms;
 import dev.weft.gemm.PackedB;
@@ -482,12 +481,6 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
             }
         }
         return List.copyOf(products);
-    }
-
-    private Matrix result(long rows, long n, Arena arena) {
-        long cols = resultCols(n);
-        long bytes = Matrix.contiguousBytes(outType(), rows, cols);
-        return Matrix.of(LargePages.allocate(bytes, arena).fill((byte) 0), outType(), rows, cols);
     }
 
     /** A product in memory that peers can read, in two halves. Collective. */

@@ -33,6 +33,9 @@ public final class GroupedAllGatherMatmul implements AutoCloseable {
     private final RowGroups groups;
     private final BitSet[] wanted;
 
+    /** Otherwise rows are read where they are, and nobody asks which are wanted. */
+    private final boolean copies;
+
     /** Takes ownership of both operators. */
     GroupedAllGatherMatmul(
             AllGatherMatmul operator, AllGather<Matrix> routes, MatmulBuilder.OfExperts ofExperts) {
@@ -41,6 +44,7 @@ public final class GroupedAllGatherMatmul implements AutoCloseable {
         this.experts = ofExperts.experts();
         this.groups = ofExperts.rows();
         this.wanted = ofExperts.wanted();
+        this.copies = operator.plan().steps().get(operator.rank()).lanes() > 0;
         this.dispatch = new Dispatch(experts, operator.mostRows().totalRows());
         groups.begin(operator.mostRows(), new int[groups.groups()], 0);
     }
@@ -91,7 +95,9 @@ public final class GroupedAllGatherMatmul implements AutoCloseable {
         Matrix all = routes.call(Matrix.of(own.data(), DType.FP32, rows, cols), shards);
         dispatch.read(Routes.of(all.data(), shards.totalRows(), experts.perRow()), shards);
         dispatch.fill(groups, rank());
-        dispatch.fill(wanted);
+        if (copies) {
+            dispatch.fill(wanted);
+        }
     }
 
     /** Which rows of A the latest result has, a group for each of this rank's experts. */

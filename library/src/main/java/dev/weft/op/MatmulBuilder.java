@@ -167,6 +167,13 @@ public abstract class MatmulBuilder<M, B extends MatmulBuilder<M, B>> {
         }
     }
 
+    /** Memory for a result of a B with N columns. */
+    final Matrix result(long rows, long n, Arena arena) {
+        long cols = resultCols(n);
+        long bytes = Matrix.contiguousBytes(outType(), rows, cols);
+        return Matrix.of(LargePages.allocate(bytes, arena).fill((byte) 0), outType(), rows, cols);
+    }
+
     /** Stands for the Bs of a rank that has no experts: it has their columns. */
     final PackedB nothing(Gemm engine, Arena arena) {
         long n = ofExperts.side().n();

@@ -170,12 +170,8 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
         try {
             List<Candidate> candidates = candidates(tried(wanted), gemm, workers);
             boolean shared = candidates.stream().anyMatch(each -> readsPeersB(steps(each)));
-            boolean intoC =
-                    candidates.stream()
-                            .flatMap(each -> steps(each).stream())
-                            .flatMap(StepPlan::multiplications)
-                            .anyMatch(step -> step.into().buffer() == StepPlan.C);
-            if (ofExperts() != null && (shared || intoC)) {
+            if (ofExperts() != null
+                    && (shared || candidates.stream().anyMatch(each -> isIntoC(steps(each))))) {
                 throw new IllegalArgumentException(
                         "algorithm %s with experts: it multiplies by Bs of other ranks or straight into C; expected chain, ring, mesh-push or sequential"
                                 .formatted(algorithm.label()));
@@ -327,11 +323,7 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
                                 ? new PackedB[] {packed[0]}
                                 : new PackedB[] {nothing(gemm, arena)};
         for (int i = 0; i < (joins ? 1 : ofResults.length); i++) {
-            long n = resultCols(ofResults[i].n());
-            long bytes = Matrix.contiguousBytes(outType(), count, n);
-            Matrix c =
-                    Matrix.of(
-                            LargePages.allocate(bytes, arena).fill((byte) 0), outType(), count, n);
+            Matrix c = result(count, ofResults[i].n(), arena);
             PackedB second = joins ? ofResults[i + 1] : null;
             results.add(new Product(ofResults[i], second, new Matrix[] {c, c}, null));
         }
@@ -507,6 +499,12 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
                         plan ->
                                 plan.multiplications()
                                         .anyMatch(step -> step.b().rank() != plan.rank()));
+    }
+
+    private static boolean isIntoC(List<StepPlan> plans) {
+        return plans.stream()
+                .flatMap(StepPlan::multiplications)
+                .anyMatch(step -> step.into().buffer() == StepPlan.C);
     }
 
     private O operator(Candidate candidate, Common common) {
